@@ -1,0 +1,12 @@
+// Command caddy is Caddy with its standard modules and the llm_gateway handler.
+package main
+
+import (
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
+)
+
+func main() {
+	caddycmd.Main()
+}
