@@ -1,0 +1,171 @@
+package similar
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Limits of what takes part in similar look-ups. A text outside of them is
+// only ever answered by its exact key.
+const (
+	// MinWords is the least number of distinct words of MinWordChars or more
+	// characters.
+	MinWords = 8
+	// MinWordChars is the length, in characters, from which a word counts
+	// towards MinWords.
+	MinWordChars = 3
+	// MaxText is the longest text in bytes.
+	MaxText = 32 << 10
+	// MaxWords is the largest word set.
+	MaxWords = 2048
+)
+
+// Key names a partition: all that must be equal for two questions to be
+// compared (tenant, model, system prompt, history, tools, parameters). Make it
+// from a keyed or cryptographic hash; it is never looked into.
+type Key [2]uint64
+
+// Secret keys the hashes of a Question. Questions prepared under different
+// secrets never meet. The zero Secret is valid; machines that share questions
+// share their secret.
+type Secret [2]uint64
+
+// Question is a text prepared for Insert and Search: its set of lower-cased
+// words as hashes and the fingerprint of its guard. The zero value is ready
+// for Prepare and is meant to be reused: Prepare then allocates nothing.
+type Question struct {
+	words       []uint64 // ascending, distinct
+	parity      uint64
+	fingerprint Key
+}
+
+// Prepare fills dst from text under the zero Secret. It reports whether the
+// text takes part in similar look-ups at all; if not, dst must not be used.
+func Prepare(dst *Question, text []byte, guard Guard) (ok bool) {
+	return Secret{}.Prepare(dst, text, guard)
+}
+
+// Prepare is the package's Prepare with hashes keyed by s.
+func (s Secret) Prepare(dst *Question, text []byte, guard Guard) (ok bool) {
+	dst.words = dst.words[:0]
+	if len(text) > MaxText || !utf8.Valid(text) {
+		return false
+	}
+	long := map[uint64]bool{}
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRune(text[i:])
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			i += n
+			continue
+		}
+		var word []byte
+		chars := 0
+		for i < len(text) {
+			r, n = utf8.DecodeRune(text[i:])
+			if !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' {
+				break
+			}
+			word = utf8.AppendRune(word, unicode.ToLower(r))
+			chars++
+			i += n
+		}
+		h := xxhash.Sum64(word) ^ s[0]
+		dst.words = append(dst.words, h)
+		if chars >= MinWordChars {
+			long[h] = true
+		}
+	}
+	dst.seal()
+	dst.fingerprint = Key{uint64(guard), 0}
+	if guard != Off {
+		dst.fingerprint[1] = xxhash.Sum64(text) ^ s[1]
+	}
+	return len(long) >= MinWords && len(dst.words) <= MaxWords
+}
+
+// seal sorts the words and derives the parity.
+func (q *Question) seal() {
+	slices.Sort(q.words)
+	q.words = slices.Compact(q.words)
+	q.parity = 0
+	for _, w := range q.words {
+		q.parity ^= 1 << (w >> 58)
+	}
+}
+
+// Words returns the number of distinct words.
+func (q *Question) Words() int { return len(q.words) }
+
+// Fingerprint returns what the guard demands to be equal. Index mixes it into
+// the partition; who keeps questions elsewhere must compare it.
+func (q *Question) Fingerprint() Key { return q.fingerprint }
+
+// Jaccard returns the number of common words of a and b over the number of
+// words in either, and whether the guard lets the two meet.
+func Jaccard(a, b *Question) (score float64, meet bool) {
+	if a.fingerprint != b.fingerprint {
+		return 0, false
+	}
+	common := 0
+	for i, j := 0, 0; i < len(a.words) && j < len(b.words); {
+		switch x, y := a.words[i], b.words[j]; {
+		case x == y:
+			common++
+			i++
+			j++
+		case x < y:
+			i++
+		default:
+			j++
+		}
+	}
+	return ratio(common, len(a.words), len(b.words)), true
+}
+
+// format is the version of the binary form and of every rule and table that
+// goes into it. Raise it whenever the same text may give other hashes.
+const format = 1
+
+var errEncoding = errors.New("not a prepared question of this version")
+
+// AppendBinary appends a form of q that UnmarshalBinary reads, in this process
+// or in another one of the same version: 18 bytes and 8 for each word. It holds
+// no text.
+func (q *Question) AppendBinary(dst []byte) []byte {
+	dst = binary.LittleEndian.AppendUint16(dst, format)
+	dst = binary.LittleEndian.AppendUint64(dst, q.fingerprint[0])
+	dst = binary.LittleEndian.AppendUint64(dst, q.fingerprint[1])
+	for _, w := range q.words {
+		dst = binary.LittleEndian.AppendUint64(dst, w)
+	}
+	return dst
+}
+
+// UnmarshalBinary sets q from what AppendBinary wrote. It fails on bytes of
+// another version or another origin, and then q must not be used.
+func (q *Question) UnmarshalBinary(b []byte) error {
+	const head = 18
+	if len(b) < head || (len(b)-head)%8 != 0 || binary.LittleEndian.Uint16(b) != format {
+		return errEncoding
+	}
+	n := (len(b) - head) / 8
+	if n < MinWords || n > MaxWords {
+		return errEncoding
+	}
+	q.fingerprint = Key{binary.LittleEndian.Uint64(b[2:]), binary.LittleEndian.Uint64(b[10:])}
+	q.words = q.words[:0]
+	for i := range n {
+		w := binary.LittleEndian.Uint64(b[head+8*i:])
+		if i > 0 && w <= q.words[i-1] {
+			return errEncoding
+		}
+		q.words = append(q.words, w)
+	}
+	q.seal()
+	return nil
+}
