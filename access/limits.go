@@ -170,11 +170,14 @@ func NewLimiter(journal Journal, now func() time.Time) *Limiter {
 	return &Limiter{local: &local{journal: journal}, now: now}
 }
 
+// SharedTimeout is how long a request waits for the server of shared limits.
+const SharedTimeout = 50 * time.Millisecond
+
 // Share makes l count on the server behind client, with names that start with
-// prefix; while the server is down it counts in this process. onDown is called
-// at most once a minute then.
-func (l *Limiter) Share(client valkey.Client, prefix string, onDown func(error)) {
-	l.shared = &shared{client: client, prefix: prefix}
+// prefix; while the server does not answer within timeout it counts in this
+// process. onDown is called at most once a minute then.
+func (l *Limiter) Share(client valkey.Client, prefix string, timeout time.Duration, onDown func(error)) {
+	l.shared = &shared{client: client, prefix: prefix, timeout: timeout}
 	l.onDown = onDown
 }
 

@@ -267,7 +267,7 @@ func TestAllowancesShared(t *testing.T) {
 		var out []*Limiter
 		for range 2 {
 			l := NewLimiter(nil, time.Now)
-			l.Share(dial(t, addr), fmt.Sprintf("test%d:", n), func(err error) { t.Errorf("down: %v", err) })
+			l.Share(dial(t, addr), fmt.Sprintf("test%d:", n), 20*time.Second, func(err error) { t.Errorf("down: %v", err) })
 			out = append(out, l)
 		}
 		return out
@@ -316,7 +316,7 @@ func TestSharedLedger(t *testing.T) {
 	m.SetTime(c.now())
 	var downs int
 	l := NewLimiter(nil, c.now)
-	l.Share(dial(t, m.Addr()), "p:", func(error) { downs++ })
+	l.Share(dial(t, m.Addr()), "p:", 2*time.Second, func(error) { downs++ })
 	ctx := context.Background()
 	lim := Limits{RPM: 2, Concurrency: 1, Budget: 1, Period: Monthly}
 	lease, d := l.Admit(ctx, "k", lim, 0)

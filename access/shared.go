@@ -10,13 +10,9 @@ import (
 	"github.com/valkey-io/valkey-go"
 )
 
-// Times of the shared ledger.
-const (
-	sharedTimeout = 50 * time.Millisecond
-	// A slot of a gateway that died is free again after this long without
-	// being renewed or given back.
-	slotLife = 15 * time.Minute
-)
+// A slot of a gateway that died is free again after this long without
+// being given back.
+const slotLife = 15 * time.Minute
 
 // admitScript takes one request, tokens and a slot, or nothing. It runs
 // whole, so that any number of gateways see one state, and takes the time
@@ -84,8 +80,9 @@ return ''
 
 // shared counts on a Valkey or Redis server.
 type shared struct {
-	client valkey.Client
-	prefix string
+	client  valkey.Client
+	prefix  string
+	timeout time.Duration // per call
 }
 
 func (s *shared) keys(key string, p BudgetPeriod, now time.Time) []string {
@@ -98,7 +95,7 @@ func (s *shared) keys(key string, p BudgetPeriod, now time.Time) []string {
 // admit takes one request, tokens and a slot, or nothing; it also returns the
 // id of the slot.
 func (s *shared) admit(ctx context.Context, key string, l Limits, tokens int, now time.Time) (Decision, string, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 	defer cancel()
 	id := rand.Text()
 	reply, err := admitScript.Exec(ctx, s.client, s.keys(key, l.Period, now), []string{
@@ -141,7 +138,7 @@ func (s *shared) admit(ctx context.Context, key string, l Limits, tokens int, no
 
 // settle ends the lease with the slot id.
 func (s *shared) settle(ctx context.Context, key string, l Limits, delta int, cost microUSD, id string, now time.Time) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 	defer cancel()
 	// Kept for one more period, so that a gateway whose clock is behind still
 	// finds it.
@@ -154,7 +151,7 @@ func (s *shared) settle(ctx context.Context, key string, l Limits, delta int, co
 
 // spent is the money spent in the current period.
 func (s *shared) spent(ctx context.Context, key string, p BudgetPeriod, now time.Time) (microUSD, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 	defer cancel()
 	n, err := s.client.Do(ctx, s.client.B().Get().Key(s.keys(key, p, now)[3]).Build()).AsInt64()
 	if valkey.IsValkeyNil(err) {
