@@ -18,6 +18,20 @@ const (
 	Messages           // Anthropic messages, POST .../messages
 	Completions        // OpenAI text completions, POST .../completions
 	Embeddings         // OpenAI embeddings, POST .../embeddings
+
+	maxFormats = 16 // room for formats that their own file adds
+)
+
+// ModelState says what stands under the model key.
+type ModelState uint8
+
+// States of the model key. A key that differs from "model" in letter case
+// only counts as a second one, because some servers read it as the same.
+const (
+	ModelAbsent    ModelState = iota
+	ModelUnique               // one key, its value is a string
+	ModelDuplicate            // more than one key: nobody can say which one counts
+	ModelNotString            // one key, its value is not a string
 )
 
 // Role says who speaks in a message.
@@ -51,7 +65,7 @@ type Block struct {
 	Kind    BlockKind
 	Message int          // index into Request.Messages, -1 outside of them (top-level system or instructions)
 	Node    jsonspan.Ref // the string
-	Call    int          // for ToolResult and ToolArguments: index into Request.Calls, -1 if the call is not in the request
+	Call    int          // for ToolResult and ToolArguments: index into Request.Calls, -1 if the call is not in the request or not certain; -1 for other kinds
 	IsError bool         // the tool result is flagged as an error (Anthropic is_error, Responses status "incomplete"/"failed")
 	// Frozen says that the text must go back exactly as received: signed
 	// thinking, encrypted or redacted reasoning, text that citations point
@@ -62,22 +76,40 @@ type Block struct {
 // Message is one element of messages (Chat, Messages) or input (Responses; an
 // item that is not a message counts as one).
 type Message struct {
-	Node  jsonspan.Ref
-	Role  Role
-	Type  string // Responses: the item's type ("message" if absent); else ""
-	Calls int    // number of tool calls it holds
+	Node jsonspan.Ref
+	Role Role
+	// Type is the item's type in Responses: "message" if absent, OtherType if
+	// this package does not know it. In the other formats it is "".
+	Type    string
+	Calls   int // number of tool calls it holds
+	Results int // number of tool results it holds
 	// Blocks[First:End] of the request are this message's.
 	First, End int
 }
 
-// Call is one tool call of the assistant.
+// OtherType is the Type of an item whose type is not known.
+const OtherType = "other"
+
+// Call is one tool call of the assistant that the client answers. Calls that
+// the provider runs itself (server_tool_use, mcp_call, web_search_call, ...)
+// are not among them.
 type Call struct {
 	Message   int          // index into Request.Messages
-	ID        jsonspan.Ref // string
+	ID        jsonspan.Ref // string, None for a legacy function_call
 	Name      jsonspan.Ref // string, None for built-in calls without a name
-	Type      string       // "function", "tool_use", "custom_tool_call", "local_shell_call", "shell_call", ...
-	Arguments jsonspan.Ref // Chat, Responses: a string that holds JSON; Messages: an object; None if absent
+	Type      string       // "function" (Chat, Responses), "custom" (Chat), "tool_use" (Messages), else the item's type: "custom_tool_call", "local_shell_call", "shell_call", ...
+	Arguments jsonspan.Ref // Chat, Responses: a string that holds JSON, or of a custom tool free text; Messages and built-in calls: an object; None if absent
 	Results   int          // number of results in the request that answer it
+}
+
+// Result is one tool result, whether or not it holds text.
+type Result struct {
+	Message int          // index into Request.Messages
+	Call    int          // index into Request.Calls, -1 as in Block
+	Node    jsonspan.Ref // the message, item or part
+	IsError bool
+	// Blocks[First:End] of the request are this result's.
+	First, End int
 }
 
 // Request is the view of one request body. The zero value is ready for use;
@@ -87,13 +119,22 @@ type Request struct {
 	Doc    jsonspan.Doc
 	Root   jsonspan.Ref
 
-	Model    jsonspan.Ref // the string, None if absent or not a string
+	// Model and ModelState are right whenever the body is a JSON object, even
+	// when Parse returns an error because of the rest.
+	Model      jsonspan.Ref // the string, None unless ModelState is ModelUnique
+	ModelState ModelState
+
 	Stream   bool
 	System   jsonspan.Ref // Messages: system; Responses: instructions; None if absent
 	List     jsonspan.Ref // the array messages or input; None if absent, null or not an array
 	Tools    jsonspan.Ref // tools, None if absent
 	Schema   bool         // structured output is demanded (response_format, text.format, output_format, forced tool choice does not count)
 	Messages []Message
-	Blocks   []Block // in prompt order
-	Calls    []Call  // in prompt order
+	Blocks   []Block  // in prompt order, which is not always the order in the body
+	Calls    []Call   // in prompt order
+	Results  []Result // in prompt order
+
+	ids  idTable
+	args argTable
+	text []byte // scratch for decoded ids
 }
