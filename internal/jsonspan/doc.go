@@ -81,6 +81,16 @@ func (d *Doc) Source() []byte { return d.src }
 // Reset forgets the source, so that a pooled Doc does not keep it alive.
 func (d *Doc) Reset() { d.src, d.nodes, d.stack = nil, d.nodes[:0], d.stack[:0] }
 
+// Trim gives back the memory of a Doc that has grown beyond max nodes, so that
+// one unusual body does not make a pooled Doc large for good. It forgets what
+// was parsed, like Reset.
+func (d *Doc) Trim(max int) {
+	d.Reset()
+	if cap(d.nodes) > max {
+		d.nodes = nil
+	}
+}
+
 // Nodes is the number of nodes, keys included.
 func (d *Doc) Nodes() int { return len(d.nodes) }
 
@@ -183,8 +193,7 @@ func (d *Doc) Equal(r Ref, s string) bool {
 	if !d.nodes[r].escaped {
 		return string(raw) == s
 	}
-	text := AppendUnquoted(nil, raw)
-	return string(text) == s
+	return unquotedEqual(raw, s)
 }
 
 // Get is the value of the first member of obj named name, None if obj is not

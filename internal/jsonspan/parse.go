@@ -7,234 +7,129 @@ func (d *Doc) Parse(src []byte) error {
 	if len(src) > maxSource {
 		return ErrTooLarge
 	}
-	if err := d.scan(src); err != nil {
+	err := d.scan(src)
+	if err != nil {
 		d.nodes = d.nodes[:0]
-		return err
 	}
-	return nil
+	return err
 }
 
-// scan walks src once. The state between two tokens is: want, what may come
-// next, and the top of the stack.
-func (d *Doc) scan(src []byte) error {
-	i := skipSpace(src, 0)
-	last := None // last child of the innermost open container
-	top := None  // the innermost open container
+// scan walks src once. It keeps what it works on in locals: storing a slice
+// back into d with every node costs more than scanning a short value.
+func (d *Doc) scan(src []byte) (err error) {
+	nodes, stack := d.nodes, d.stack
+	var (
+		open   = frame{None, None} // the innermost open container and its last child
+		object bool                // whether that is an object
+		i      = skipSpace(src, 0)
+	)
+scan:
 	for {
-		// A value starts at i.
-		if i >= len(src) {
-			return ErrSyntax
-		}
-		start := i
-		self := Ref(len(d.nodes))
-		if top != None && d.nodes[top].kind == Array {
-			if last != None {
-				d.nodes[last].next = self
+		if object { // a key and its colon come first
+			if i >= len(src) || src[i] != '"' {
+				err = ErrSyntax
+				break
 			}
-			last = self
-		}
-		switch c := src[i]; c {
-		case '"':
 			end, esc := scanString(src, i+1)
 			if end < 0 {
-				return ErrSyntax
+				err = ErrSyntax
+				break
 			}
-			d.nodes = append(d.nodes, node{uint32(start), uint32(end), None, String, esc, false})
-			i = end
-		case '{', '[':
-			if len(d.stack) == MaxDepth {
-				return ErrDepth
+			self := Ref(len(nodes))
+			if open.last != None {
+				nodes[open.last].next = self
 			}
-			kind := Array
-			if c == '{' {
-				kind = Object
+			open.last = self
+			nodes = append(nodes, node{start: uint32(i), end: uint32(end), next: None, kind: String, escaped: esc, key: true})
+			if i = skipSpace(src, end); i >= len(src) || src[i] != ':' {
+				err = ErrSyntax
+				break
 			}
-			d.nodes = append(d.nodes, node{start: uint32(start), next: None, kind: kind})
-			d.stack = append(d.stack, frame{top, last})
-			top, last = self, None
 			i = skipSpace(src, i+1)
-			if i >= len(src) {
-				return ErrSyntax
-			}
-			if c == '[' && src[i] != ']' {
-				continue
-			}
-			if c == '{' && src[i] != '}' {
-				if i = d.scanKey(src, i, &last); i < 0 {
-					return ErrSyntax
-				}
-				continue
-			}
-			if (c == '[') != (src[i] == ']') {
-				return ErrSyntax
-			}
-			// Empty: fall through to the closing below with i at the bracket.
-		case 't':
-			if i = literal(src, i, "true"); i < 0 {
-				return ErrSyntax
-			}
-			d.nodes = append(d.nodes, node{uint32(start), uint32(i), None, True, false, false})
-		case 'f':
-			if i = literal(src, i, "false"); i < 0 {
-				return ErrSyntax
-			}
-			d.nodes = append(d.nodes, node{uint32(start), uint32(i), None, False, false, false})
-		case 'n':
-			if i = literal(src, i, "null"); i < 0 {
-				return ErrSyntax
-			}
-			d.nodes = append(d.nodes, node{uint32(start), uint32(i), None, Null, false, false})
-		default:
-			if i = scanNumber(src, i); i < 0 {
-				return ErrSyntax
-			}
-			d.nodes = append(d.nodes, node{uint32(start), uint32(i), None, Number, false, false})
 		}
-		// After a value: a comma goes on, a bracket closes, the end ends.
+		if i >= len(src) {
+			err = ErrSyntax
+			break
+		}
+		// A value starts at i.
+		self := Ref(len(nodes))
+		if open.node != None && !object {
+			if open.last != None {
+				nodes[open.last].next = self
+			}
+			open.last = self
+		}
+		v := node{start: uint32(i), next: None}
+		switch c := src[i]; c {
+		case '"':
+			v.kind = String
+			i, v.escaped = scanString(src, i+1)
+		case '{', '[':
+			if len(stack) == MaxDepth {
+				err = ErrDepth
+				break scan
+			}
+			v.kind = Array
+			if c == '{' {
+				v.kind = Object
+			}
+			i = skipSpace(src, i+1)
+			if i < len(src) && src[i] == c+2 { // the closing bracket of c: empty
+				i++
+				break
+			}
+			nodes = append(nodes, v)
+			stack = append(stack, open)
+			open, object = frame{self, None}, c == '{'
+			continue
+		case 't':
+			v.kind = True
+			i = scanLiteral(src, i, "true")
+		case 'f':
+			v.kind = False
+			i = scanLiteral(src, i, "false")
+		case 'n':
+			v.kind = Null
+			i = scanLiteral(src, i, "null")
+		default:
+			v.kind = Number
+			i = scanNumber(src, i)
+		}
+		if i < 0 {
+			err = ErrSyntax
+			break
+		}
+		v.end = uint32(i)
+		nodes = append(nodes, v)
+		// After a value: brackets close, a comma goes on, the end ends.
 		for {
 			i = skipSpace(src, i)
-			if top == None {
+			if open.node == None {
 				if i != len(src) {
-					return ErrSyntax
+					err = ErrSyntax
 				}
-				return nil
+				break scan
 			}
 			if i >= len(src) {
-				return ErrSyntax
+				err = ErrSyntax
+				break scan
 			}
-			c, object := src[i], d.nodes[top].kind == Object
-			if c == ',' && self != top {
-				i = skipSpace(src, i+1)
-				if object {
-					if i = d.scanKey(src, i, &last); i < 0 {
-						return ErrSyntax
-					}
-				}
+			c := src[i]
+			i++
+			if c == ',' {
+				i = skipSpace(src, i)
 				break
 			}
 			if object && c != '}' || !object && c != ']' {
-				return ErrSyntax
+				err = ErrSyntax
+				break scan
 			}
-			i++
-			d.nodes[top].end = uint32(i)
-			self = None // closed: from here on a comma may follow
-			f := d.stack[len(d.stack)-1]
-			d.stack = d.stack[:len(d.stack)-1]
-			top, last = f.node, f.last
+			nodes[open.node].end = uint32(i)
+			open = stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			object = open.node != None && nodes[open.node].kind == Object
 		}
 	}
-}
-
-// scanKey reads a key and its colon at i and returns where the value starts,
-// or -1.
-func (d *Doc) scanKey(src []byte, i int, last *Ref) int {
-	if i >= len(src) || src[i] != '"' {
-		return -1
-	}
-	end, esc := scanString(src, i+1)
-	if end < 0 {
-		return -1
-	}
-	self := Ref(len(d.nodes))
-	if *last != None {
-		d.nodes[*last].next = self
-	}
-	*last = self
-	d.nodes = append(d.nodes, node{uint32(i), uint32(end), None, String, esc, true})
-	i = skipSpace(src, end)
-	if i >= len(src) || src[i] != ':' {
-		return -1
-	}
-	return skipSpace(src, i+1)
-}
-
-func skipSpace(src []byte, i int) int {
-	for i < len(src) {
-		switch src[i] {
-		case ' ', '\t', '\n', '\r':
-			i++
-		default:
-			return i
-		}
-	}
-	return i
-}
-
-func literal(src []byte, i int, word string) int {
-	if len(src)-i < len(word) || string(src[i:i+len(word)]) != word {
-		return -1
-	}
-	return i + len(word)
-}
-
-// scanString returns the offset after the closing quote of the string whose
-// text starts at i, and whether it holds an escape; -1 if it is not valid.
-func scanString(src []byte, i int) (end int, escaped bool) {
-	for i < len(src) {
-		c := src[i]
-		switch {
-		case c == '"':
-			return i + 1, escaped
-		case c == '\\':
-			escaped = true
-			if i+1 >= len(src) {
-				return -1, false
-			}
-			switch src[i+1] {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-				i += 2
-			case 'u':
-				if i+6 > len(src) || !isHex(src[i+2]) || !isHex(src[i+3]) || !isHex(src[i+4]) || !isHex(src[i+5]) {
-					return -1, false
-				}
-				i += 6
-			default:
-				return -1, false
-			}
-		case c < 0x20:
-			return -1, false
-		default:
-			i++
-		}
-	}
-	return -1, false
-}
-
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
-}
-
-// scanNumber returns the offset after the number at i, or -1.
-func scanNumber(src []byte, i int) int {
-	digits := func() bool {
-		from := i
-		for i < len(src) && '0' <= src[i] && src[i] <= '9' {
-			i++
-		}
-		return i > from
-	}
-	if i < len(src) && src[i] == '-' {
-		i++
-	}
-	if i < len(src) && src[i] == '0' {
-		i++
-	} else if !digits() {
-		return -1
-	}
-	if i < len(src) && src[i] == '.' {
-		i++
-		if !digits() {
-			return -1
-		}
-	}
-	if i < len(src) && src[i]|0x20 == 'e' {
-		i++
-		if i < len(src) && (src[i] == '+' || src[i] == '-') {
-			i++
-		}
-		if !digits() {
-			return -1
-		}
-	}
-	return i
+	d.nodes, d.stack = nodes, stack
+	return err
 }

@@ -1,0 +1,154 @@
+package jsonspan
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// skipSpace returns the offset of the first byte at or after i that is no
+// white space.
+func skipSpace(src []byte, i int) int {
+	for i < len(src) && src[i] <= ' ' && isSpace(src[i]) {
+		i++
+	}
+	return i
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
+// scanLiteral returns the offset after word, which must stand at i, or -1.
+func scanLiteral(src []byte, i int, word string) int {
+	if len(src)-i < len(word) || string(src[i:i+len(word)]) != word {
+		return -1
+	}
+	return i + len(word)
+}
+
+// scanNumber returns the offset after the number at i, or -1.
+func scanNumber(src []byte, i int) int {
+	if i < len(src) && src[i] == '-' {
+		i++
+	}
+	from := i
+	i = skipDigits(src, i)
+	if i == from || src[from] == '0' && i > from+1 {
+		return -1
+	}
+	if i < len(src) && src[i] == '.' {
+		from = i + 1
+		if i = skipDigits(src, from); i == from {
+			return -1
+		}
+	}
+	if i < len(src) && src[i]|0x20 == 'e' {
+		i++
+		if i < len(src) && (src[i] == '+' || src[i] == '-') {
+			i++
+		}
+		from = i
+		if i = skipDigits(src, from); i == from {
+			return -1
+		}
+	}
+	return i
+}
+
+func skipDigits(src []byte, i int) int {
+	for i < len(src) && src[i]-'0' <= 9 {
+		i++
+	}
+	return i
+}
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// inString marks, in the high bit of its byte, what may end the plain run of a
+// string's text: a quote, a backslash, a byte below 0x20. The lowest mark is
+// exact; above it there may be false ones.
+func inString(w uint64) uint64 {
+	q := w ^ '"'*ones
+	b := w ^ '\\'*ones
+	return ((q-ones)&^q | (b-ones)&^b | (w-' '*ones)&^w) & highs
+}
+
+// scanString returns the offset after the closing quote of the string whose
+// text starts at i, and whether it holds an escape; -1 if it is not valid.
+func scanString(src []byte, i int) (end int, escaped bool) {
+	// Most keys and values are short: look at two words before anything that
+	// has a price of its own.
+	for range 2 {
+		if len(src)-i < 8 {
+			break
+		}
+		if m := inString(binary.LittleEndian.Uint64(src[i:])); m != 0 {
+			i += bits.TrailingZeros64(m) >> 3
+			if src[i] == '"' {
+				return i + 1, false
+			}
+			break
+		}
+		i += 8
+	}
+	if len(src)-i >= blockSize {
+		at, flags := scanBlocks(src[i:])
+		switch {
+		case at < 0:
+			return -1, false
+		case flags&ranOut == 0:
+			return i + at + 1, flags&sawEscape != 0
+		}
+		i, escaped = i+at, flags&sawEscape != 0
+	}
+	return scanTail(src, i, escaped)
+}
+
+// scanTail is scanString for what is less than a block.
+func scanTail(src []byte, i int, escaped bool) (int, bool) {
+	for {
+		if len(src)-i >= 8 {
+			m := inString(binary.LittleEndian.Uint64(src[i:]))
+			if m == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(m) >> 3
+		} else if i >= len(src) {
+			return -1, false
+		}
+		switch c := src[i]; {
+		case c == '"':
+			return i + 1, escaped
+		case c == '\\':
+			escaped = true
+			if i = skipEscape(src, i); i < 0 {
+				return -1, false
+			}
+		case c < 0x20:
+			return -1, false
+		default:
+			i++
+		}
+	}
+}
+
+// skipEscape returns the offset after the escape whose backslash stands at i,
+// or -1.
+func skipEscape(src []byte, i int) int {
+	if i+1 >= len(src) {
+		return -1
+	}
+	switch src[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 2
+	case 'u':
+		if i+6 <= len(src) && isHex(src[i+2]) && isHex(src[i+3]) && isHex(src[i+4]) && isHex(src[i+5]) {
+			return i + 6
+		}
+	}
+	return -1
+}
+
+func isHex(c byte) bool { return c-'0' <= 9 || (c|0x20)-'a' <= 5 }

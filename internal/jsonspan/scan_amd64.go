@@ -1,0 +1,44 @@
+//go:build !purego
+
+package jsonspan
+
+import "golang.org/x/sys/cpu"
+
+// useAVX2 chooses the vector code. Tests switch it off to try both.
+var useAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasBMI1 && cpu.X86.HasBMI2 && cpu.X86.HasPOPCNT
+
+func scanBlocks(src []byte) (at, flags int) {
+	if useAVX2 {
+		return scanBlocksAVX2(src)
+	}
+	return scanBlocksGo(src)
+}
+
+//go:noescape
+func scanBlocksAVX2(src []byte) (at, flags int)
+
+// unquoteBlocks decodes src, which is longer than unquoteBlock, into dst, which
+// is at least as long, up to an escape that is not short or to where less than
+// unquoteBlock+1 bytes are left. It returns how far it came in both.
+func unquoteBlocks(dst, src []byte) (nsrc, ndst int) {
+	if useAVX2 {
+		return unquoteAVX2(dst, src, &shortEscape)
+	}
+	return 0, 0
+}
+
+//go:noescape
+func unquoteAVX2(dst, src []byte, short *[256]byte) (nsrc, ndst int)
+
+// escapeBlocks escapes src into dst up to a control byte that has no short
+// escape or the first byte of a surrogate, or to where src has less than
+// blockSize bytes left or dst less than 96. It returns how far it came in both.
+func escapeBlocks(dst, src []byte) (nsrc, ndst int) {
+	if useAVX2 {
+		return escapeAVX2(dst, src, &shortEscapeOf)
+	}
+	return 0, 0
+}
+
+//go:noescape
+func escapeAVX2(dst, src []byte, short *[256]byte) (nsrc, ndst int)

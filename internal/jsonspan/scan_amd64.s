@@ -1,0 +1,215 @@
+//go:build !purego
+
+#include "textflag.h"
+
+// Two tables of 16 bytes, looked up by the low and the high half of a byte, say
+// what may follow a backslash: the AND of both is not zero for a legal byte,
+// and has its high bit set for u alone.
+//
+// rows (high half): 2 bit 0, 5 bit 1, 6 bit 2, 7 bit 3 (and 7 for u)
+// columns (low half): " 22, \ 5c, / 2f, b 62, f 66, n 6e, r 72, t 74, u 75
+DATA escapeLow<>+0x00(SB)/8, $0x00048808000d0000
+DATA escapeLow<>+0x08(SB)/8, $0x0104000200000000
+GLOBL escapeLow<>(SB), RODATA|NOPTR, $16
+
+DATA escapeHigh<>+0x00(SB)/8, $0x8804020000010000
+DATA escapeHigh<>+0x08(SB)/8, $0x0000000000000000
+GLOBL escapeHigh<>(SB), RODATA|NOPTR, $16
+
+// The same for hexadecimal digits: row 3 bit 0, rows 4 and 6 bit 1.
+DATA hexLow<>+0x00(SB)/8, $0x0103030303030301
+DATA hexLow<>+0x08(SB)/8, $0x0000000000000101
+GLOBL hexLow<>(SB), RODATA|NOPTR, $16
+
+DATA hexHigh<>+0x00(SB)/8, $0x0002000201000000
+DATA hexHigh<>+0x08(SB)/8, $0x0000000000000000
+GLOBL hexHigh<>(SB), RODATA|NOPTR, $16
+
+DATA quoteByte<>+0x00(SB)/1, $0x22
+GLOBL quoteByte<>(SB), RODATA|NOPTR, $1
+DATA slashByte<>+0x00(SB)/1, $0x5c
+GLOBL slashByte<>(SB), RODATA|NOPTR, $1
+DATA lastControl<>+0x00(SB)/1, $0x1f
+GLOBL lastControl<>(SB), RODATA|NOPTR, $1
+DATA lowHalf<>+0x00(SB)/1, $0x0f
+GLOBL lowHalf<>(SB), RODATA|NOPTR, $1
+
+// MASK sets out to the 64 sign bits of the bytes of a and b.
+#define MASK(a, b, out, tmp) \
+	VPMOVMSKB a, out      \
+	VPMOVMSKB b, tmp      \
+	SHLQ      $32, tmp    \
+	ORQ       tmp, out
+
+// func scanBlocksAVX2(src []byte) (at, flags int)
+//
+// SI text, BX offset of the block, DX last offset at which a block fits
+// R8  1 if the block's first byte is escaped, by the block before
+// R9  a bit for each of the block's first bytes that must be a hexadecimal
+//     digit, because of a \u before it
+// R10 every backslash so far
+// AX quotes, CX backslashes, DI what may not be there, R11-R13, R15 scratch
+TEXT ·scanBlocksAVX2(SB), NOSPLIT, $0-40
+	MOVQ src_base+0(FP), SI
+	MOVQ src_len+8(FP), DX
+	SUBQ $64, DX
+	XORQ BX, BX
+	XORQ R8, R8
+	XORQ R9, R9
+	XORQ R10, R10
+	VPBROADCASTB quoteByte<>(SB), Y15
+	VPBROADCASTB slashByte<>(SB), Y14
+	VPBROADCASTB lastControl<>(SB), Y13
+	VPBROADCASTB lowHalf<>(SB), Y12
+	VBROADCASTI128 escapeLow<>(SB), Y11
+	VBROADCASTI128 escapeHigh<>(SB), Y10
+	VPXOR Y9, Y9, Y9
+
+block:
+	CMPQ BX, DX
+	JGT  out
+	VMOVDQU (SI)(BX*1), Y0
+	VMOVDQU 32(SI)(BX*1), Y1
+
+	VPCMPEQB Y0, Y14, Y2
+	VPCMPEQB Y1, Y14, Y3
+	MASK(Y2, Y3, CX, R11)
+	VPCMPEQB Y0, Y15, Y4
+	VPCMPEQB Y1, Y15, Y5
+	MASK(Y4, Y5, AX, R12)
+	VPMINUB  Y0, Y13, Y6
+	VPMINUB  Y1, Y13, Y7
+	VPCMPEQB Y0, Y6, Y6
+	VPCMPEQB Y1, Y7, Y7
+	MASK(Y6, Y7, DI, R13)
+
+	MOVQ CX, R11
+	ORQ  R8, R11
+	ORQ  R9, R11
+	JZ   judge
+
+	// Which bytes are escaped: see escapedBytes.
+	MOVQ  $0xaaaaaaaaaaaaaaaa, R15
+	ANDNQ CX, R8, R11       // backslashes that are not escaped by the block before
+	LEAQ  (R11)(R11*1), R12
+	ORQ   R15, R12
+	SUBQ  R11, R12
+	XORQ  R15, R12          // the escaping backslashes and what they escape
+	MOVQ  CX, R11
+	ORQ   R8, R11
+	XORQ  R12, R11          // R11: the escaped bytes
+	ANDQ  CX, R12
+	SHRQ  $63, R12
+	MOVQ  R12, R8
+
+	ANDNQ AX, R11, AX       // escaped quotes end nothing
+
+	VPSRLW  $4, Y0, Y2
+	VPSRLW  $4, Y1, Y3
+	VPAND   Y12, Y2, Y2
+	VPAND   Y12, Y3, Y3
+	VPSHUFB Y2, Y10, Y2
+	VPSHUFB Y3, Y10, Y3
+	VPSHUFB Y0, Y11, Y4
+	VPSHUFB Y1, Y11, Y5
+	VPAND   Y2, Y4, Y2
+	VPAND   Y3, Y5, Y3
+	MASK(Y2, Y3, R12, R13)
+	VPCMPEQB Y2, Y9, Y2
+	VPCMPEQB Y3, Y9, Y3
+	MASK(Y2, Y3, R13, R15)
+	ANDQ R11, R13
+	ORQ  R13, DI            // escaped, but not a legal escape
+	ANDQ R11, R12           // R12: each u of a \u
+	MOVQ R12, R13
+	ORQ  R9, R13
+	JNZ  hex
+
+judge:
+	TESTQ AX, AX
+	JNZ   quote
+	TESTQ DI, DI
+	JNZ   invalid
+	ORQ   CX, R10
+	ADDQ  $64, BX
+	JMP   block
+
+hex:
+	// Four digits after each u, those of the next block in R9.
+	VBROADCASTI128 hexLow<>(SB), Y6
+	VBROADCASTI128 hexHigh<>(SB), Y7
+	VPSRLW  $4, Y0, Y2
+	VPSRLW  $4, Y1, Y3
+	VPAND   Y12, Y2, Y2
+	VPAND   Y12, Y3, Y3
+	VPSHUFB Y2, Y7, Y2
+	VPSHUFB Y3, Y7, Y3
+	VPSHUFB Y0, Y6, Y4
+	VPSHUFB Y1, Y6, Y5
+	VPAND   Y2, Y4, Y2
+	VPAND   Y3, Y5, Y3
+	VPCMPEQB Y2, Y9, Y2
+	VPCMPEQB Y3, Y9, Y3
+	MASK(Y2, Y3, R13, R15)  // no digit
+	LEAQ (R12)(R12*1), R11
+	ORQ  R11, R9
+	LEAQ (R12*4), R11
+	ORQ  R11, R9
+	LEAQ (R12*8), R11
+	ORQ  R11, R9
+	MOVQ R12, R11
+	SHLQ $4, R11
+	ORQ  R11, R9
+	ANDQ R9, R13
+	ORQ  R13, DI
+	// Only the last four bits of R12 reach into the next block, and no two of
+	// them are set: spread the one to all below and take four.
+	SHRQ $60, R12
+	MOVQ R12, R9
+	SHRQ $1, R12
+	ORQ  R12, R9
+	SHRQ $1, R12
+	ORQ  R12, R9
+	SHRQ $1, R12
+	ORQ  R12, R9
+	JMP  judge
+
+quote:
+	BLSMSKQ AX, R11         // everything up to the quote
+	TESTQ   R11, DI
+	JNZ     invalid
+	ANDQ    R11, CX
+	ORQ     CX, R10
+	TZCNTQ  AX, AX
+	ADDQ    BX, AX
+	XORQ    CX, CX
+	TESTQ   R10, R10
+	SETNE   CX
+	MOVQ    AX, at+24(FP)
+	MOVQ    CX, flags+32(FP)
+	VZEROUPPER
+	RET
+
+invalid:
+	MOVQ $-1, at+24(FP)
+	MOVQ $0, flags+32(FP)
+	VZEROUPPER
+	RET
+
+out:
+	XORQ    CX, CX
+	TESTQ   R10, R10
+	SETNE   CX
+	ORQ     $2, CX
+	SUBQ    R8, BX          // a pending backslash
+	POPCNTQ R9, R9
+	TESTQ   R9, R9
+	JZ      done
+	SUBQ    $6, BX          // a pending \u, of which 6 minus the missing digits are here
+	ADDQ    R9, BX
+
+done:
+	MOVQ BX, at+24(FP)
+	MOVQ CX, flags+32(FP)
+	VZEROUPPER
+	RET

@@ -1,0 +1,102 @@
+package jsonspan
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"unicode/utf8"
+)
+
+// AppendUnquoted appends the decoded form of raw, the valid encoded text
+// between a string's quotes, to dst. A lone surrogate escape becomes its
+// three-byte form (as in WTF-8), which AppendQuoted turns back into the
+// escape; bytes that are not UTF-8 stay as they are. The spare capacity of dst
+// must not overlap raw.
+func AppendUnquoted(dst, raw []byte) []byte {
+	// The decoded form is never longer, so there is room for all of it, and for
+	// the whole blocks that the loops write before they know what of them stays.
+	dst = slices.Grow(dst, len(raw))
+	out := dst[len(dst):][:len(raw)]
+	i, j := 0, 0
+	for i < len(raw) {
+		if len(raw)-i > unquoteBlock {
+			di, dj := unquoteBlocks(out[j:], raw[i:])
+			i, j = i+di, j+dj
+		}
+		i, j = unquoteWords(out, raw, i, j)
+		for i < len(raw) && raw[i] == '\\' {
+			if c := shortEscape[raw[i+1]]; c != 0 {
+				out[j] = c
+				i, j = i+2, j+1
+				continue
+			}
+			r, n := unicodeAt(raw, i)
+			i += n
+			j = len(appendRune(out[:j], r))
+		}
+	}
+	return dst[:len(dst)+j]
+}
+
+// unquoteBlock is the least that unquoteBlocks works on, less one byte.
+const unquoteBlock = 64
+
+// unquoteWords decodes raw[i:] into out[j:] up to an escape that is not short,
+// or to the end. It returns how far it came in both.
+func unquoteWords(out, raw []byte, i, j int) (int, int) {
+	for len(raw)-i > 8 {
+		w := binary.LittleEndian.Uint64(raw[i:])
+		binary.LittleEndian.PutUint64(out[j:], w) // j <= i: within out
+		b := w ^ '\\'*ones
+		m := (b - ones) &^ b & highs
+		if m == 0 {
+			i, j = i+8, j+8
+			continue
+		}
+		k := bits.TrailingZeros64(m) >> 3
+		i, j = i+k, j+k
+		c := shortEscape[raw[i+1]]
+		if c == 0 {
+			return i, j
+		}
+		out[j] = c
+		i, j = i+2, j+1
+	}
+	for ; i < len(raw) && raw[i] != '\\'; i, j = i+1, j+1 {
+		out[j] = raw[i]
+	}
+	return i, j
+}
+
+// shortEscape is what the two-byte escape with that second byte stands for.
+var shortEscape = [256]byte{
+	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
+}
+
+// unicodeAt decodes the \u escape at i, with its second half if that makes a
+// pair, and returns the number of bytes it takes.
+func unicodeAt(raw []byte, i int) (r rune, n int) {
+	r, n = hex4(raw[i+2:]), 6
+	if r>>10 == 0xD800>>10 && len(raw)-i >= 12 && raw[i+6] == '\\' && raw[i+7] == 'u' {
+		if low := hex4(raw[i+8:]); low>>10 == 0xDC00>>10 {
+			return 0x10000 + (r&0x3FF)<<10 + low&0x3FF, 12
+		}
+	}
+	return r, n
+}
+
+// appendRune is utf8.AppendRune, but keeps surrogates in their three-byte form.
+func appendRune(dst []byte, r rune) []byte {
+	if r>>11 == 0xD800>>11 {
+		return append(dst, 0xED, 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F)
+	}
+	return utf8.AppendRune(dst, r)
+}
+
+func hex4(b []byte) rune {
+	return hexValue(b[0])<<12 | hexValue(b[1])<<8 | hexValue(b[2])<<4 | hexValue(b[3])
+}
+
+// hexValue is the value of a hexadecimal digit: the letters have bit 6 set and
+// count from 1 in the low four bits.
+func hexValue(c byte) rune { return rune(c&15 + c>>6*9) }
