@@ -92,10 +92,7 @@ func (s Secret) Prepare(dst *Question, text []byte, guard Guard) (ok bool) {
 func (q *Question) seal() {
 	slices.Sort(q.words)
 	q.words = slices.Compact(q.words)
-	q.parity = 0
-	for _, w := range q.words {
-		q.parity ^= 1 << (w >> 58)
-	}
+	q.parity = parityOf(q.words)
 }
 
 // Words returns the number of distinct words.
