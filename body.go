@@ -1,0 +1,160 @@
+package llmgateway
+
+import (
+	"errors"
+	"io"
+	"math/bits"
+	"sync"
+)
+
+// payload is a request body in memory, shared by the handler and whoever
+// reads it. When the last of them lets go the bytes are given back to the
+// pool (or to the garbage collector), even while the response still streams.
+type payload struct {
+	mu    sync.Mutex
+	bytes []byte
+	refs  int
+}
+
+// Buffers up to maxPooled bytes are pooled, in size classes of powers of two
+// from minPooled on. A larger one is left to the garbage collector, so that a
+// burst of large bodies does not stay in memory.
+const (
+	minPooled = 4 << 10
+	maxPooled = 1 << 20
+)
+
+var bufferPools [9]sync.Pool // of *[]byte, class i holds minPooled<<i bytes
+
+// newBuffer returns an empty buffer that can hold n bytes.
+func newBuffer(n int) []byte {
+	if n > maxPooled {
+		return make([]byte, 0, n)
+	}
+	class := bufferClass(n)
+	if b, ok := bufferPools[class].Get().(*[]byte); ok {
+		return (*b)[:0]
+	}
+	return make([]byte, 0, minPooled<<class)
+}
+
+// bufferClass is the smallest class whose buffers hold n bytes.
+func bufferClass(n int) int {
+	if n <= minPooled {
+		return 0
+	}
+	return bits.Len(uint((n - 1) / minPooled))
+}
+
+// freeBuffer gives b back. Nobody may use it afterwards.
+func freeBuffer(b []byte) {
+	c := cap(b)
+	if c < minPooled || c > maxPooled {
+		return
+	}
+	class := bufferClass(c)
+	if minPooled<<class != c {
+		return // grown by append, of no class
+	}
+	b = b[:0]
+	bufferPools[class].Put(&b)
+}
+
+// newPayload takes over b; the caller holds the first reference.
+func newPayload(b []byte) *payload { return &payload{bytes: b, refs: 1} }
+
+// release gives up one reference.
+func (p *payload) release() {
+	p.mu.Lock()
+	p.refs--
+	if p.refs == 0 {
+		freeBuffer(p.bytes)
+		p.bytes = nil
+	}
+	p.mu.Unlock()
+}
+
+// open returns a reader over the whole payload that holds a reference until
+// it is closed.
+func (p *payload) open() *payloadReader {
+	p.mu.Lock()
+	p.refs++
+	p.mu.Unlock()
+	return &payloadReader{p: p}
+}
+
+// payloadReader reads a payload. The transport may close it while a Read is
+// under way on another goroutine; the lock keeps the two apart, so that the
+// bytes are never given back while they are copied.
+type payloadReader struct {
+	mu sync.Mutex
+	p  *payload // nil when closed
+	at int
+}
+
+var errBodyClosed = errors.New("read of a request body that was closed")
+
+// Read implements io.Reader.
+func (r *payloadReader) Read(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.p == nil {
+		return 0, errBodyClosed
+	}
+	if r.at == len(r.p.bytes) {
+		return 0, io.EOF
+	}
+	n := copy(b, r.p.bytes[r.at:])
+	r.at += n
+	return n, nil
+}
+
+// Close implements io.Closer. It may be called more than once.
+func (r *payloadReader) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.p != nil {
+		r.p.release()
+		r.p = nil
+	}
+	return nil
+}
+
+// errBodyTooLarge says that a body did not end within the limit.
+var errBodyTooLarge = errors.New("request body too large")
+
+// readBody reads src to its end. length is the announced length, or -1. When
+// the body is larger than limit the error is errBodyTooLarge and what was
+// read so far is returned with it.
+func readBody(src io.Reader, length, limit int64) ([]byte, error) {
+	size := length
+	switch {
+	case size < 0:
+		size = minPooled
+	case size > limit:
+		return nil, errBodyTooLarge
+	}
+	// One byte more than announced, so that the read that finds the end
+	// needs no larger buffer.
+	buf := newBuffer(int(size) + 1)
+	for {
+		if len(buf) == cap(buf) {
+			grown := newBuffer(2 * cap(buf))
+			grown = append(grown, buf...)
+			freeBuffer(buf)
+			buf = grown
+		}
+		n, err := src.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if int64(len(buf)) > limit {
+			return buf, errBodyTooLarge
+		}
+		if err == io.EOF {
+			return buf, nil
+		}
+		if err != nil {
+			freeBuffer(buf)
+			return nil, err
+		}
+	}
+}

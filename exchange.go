@@ -1,0 +1,287 @@
+package llmgateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/access"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize"
+)
+
+// exchange is one request and its response on their way through the gateway.
+type exchange struct {
+	h   *Handler
+	w   http.ResponseWriter
+	r   *http.Request
+	tee tee
+
+	format   adapter.Format
+	view     *adapter.Request // nil until the body was parsed
+	parseErr error            // why the optimizers may not change the body
+	body     *payload         // as the client sent it, decoded; nil when it streams
+	sent     *payload         // as it goes upstream
+	decoded  bool             // the client's Content-Encoding was undone
+	model    string           // as the client named it
+	label    string           // the configured name or pattern that matched it, else "other"
+	entry    *Model           // nil if no configured model matches
+	plan     settings
+	result   optimize.Result
+	applied  string // value of X-Gateway-Applied
+	skipped  string // why the optimizers that were asked for did nothing
+	warnings []string
+
+	bytesRead     int64
+	unread        *gatewayError // why the body could not be read as JSON
+	sessionHeader string        // X-Gateway-Session
+
+	key      *Key
+	lease    *access.Lease
+	limits   access.Decision
+	attempts int
+	route    string // provider/credential of the last attempt
+
+	redact *redactedLog // set when the access log would show a credential
+
+	// own is the gateway's own work so far, in nanoseconds. mark is when the
+	// current stretch of own work began.
+	own  time.Duration
+	mark time.Time
+}
+
+// newExchange begins an exchange.
+func (h *Handler) newExchange(w http.ResponseWriter, r *http.Request, format adapter.Format) *exchange {
+	x := &exchange{h: h, w: w, r: r, format: format, mark: time.Now()}
+	x.tee.ResponseWriterWrapper = &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}
+	x.tee.x = x
+	x.redact = takeOverAccessLog(h, r)
+	if format != adapter.Unknown {
+		repl := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
+		repl.Map(x.placeholder)
+		if extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
+			extra.Add(zap.Object("llm_gateway", x))
+		}
+	}
+	return x
+}
+
+// pause ends a stretch of own work, resume begins one.
+func (x *exchange) pause()  { x.own += time.Since(x.mark) }
+func (x *exchange) resume() { x.mark = time.Now() }
+
+// readBody reads the client's body into memory and undoes its content coding.
+// A body that is too large or of an unknown coding is sent on unchanged. done
+// says that the request has been answered.
+func (x *exchange) readBody() (done bool, err error) {
+	encoding := x.r.Header.Get("Content-Encoding")
+	if x.r.Body == nil || x.r.Body == http.NoBody || x.r.ContentLength > x.h.MaxBody && encoding == "" {
+		return false, nil
+	}
+	if values := x.r.Header.Values("Content-Encoding"); len(values) > 1 {
+		encoding = strings.Join(values, ",")
+	}
+	x.pause()
+	raw, err := readBody(x.r.Body, x.r.ContentLength, x.h.MaxBody)
+	x.resume()
+	x.bytesRead = int64(len(raw))
+	switch {
+	case errors.Is(err, errBodyTooLarge):
+		x.skipped = "body larger than max_body"
+		x.r.Body = &resumedBody{ReadCloser: x.r.Body, head: raw}
+		return false, nil
+	case err != nil:
+		return true, x.failRead(err)
+	}
+	if encoding != "" && !strings.EqualFold(encoding, "identity") {
+		plain, err := decodeBody(raw, encoding, x.h.MaxBody)
+		switch {
+		case errors.Is(err, errBodyTooLarge):
+			freeBuffer(raw)
+			return true, x.fail(errTooLarge(x.h.MaxBody))
+		case err != nil:
+			x.skipped = err.Error()
+			x.unread = &gatewayError{http.StatusBadRequest, codeInvalidBody, "the request body could not be decoded: " + err.Error()}
+			x.body = nil
+			x.r.Body = &resumedBody{ReadCloser: x.r.Body, head: raw}
+			return false, nil
+		default:
+			freeBuffer(raw)
+			raw, x.decoded = plain, true
+		}
+	}
+	x.body = newPayload(raw)
+	return false, nil
+}
+
+// identify finds out which model is asked for.
+func (x *exchange) identify() {
+	x.label = otherModel
+	if x.body == nil {
+		return
+	}
+	if name, ok := adapter.PeekModel(x.body.bytes); ok {
+		x.model = name
+	}
+	if m, label := x.h.models.find(x.model); m != nil {
+		x.entry, x.label = m, label
+	}
+}
+
+// choose merges what the site, the model and the client say.
+func (x *exchange) choose(asked settings, warning error) {
+	x.plan = x.h.site
+	if x.entry != nil {
+		x.plan = x.entry.settings.over(x.plan)
+	}
+	if x.key != nil {
+		x.plan = x.key.settings.over(x.plan)
+	}
+	x.plan = asked.over(x.plan)
+	if warning != nil {
+		x.warnings = append(x.warnings, warning.Error())
+	}
+}
+
+// optimize runs the optimizers. Whatever goes wrong there, the client's own
+// body goes upstream.
+func (x *exchange) optimize() {
+	if x.body == nil || !x.plan.any() {
+		x.sent = x.body
+		return
+	}
+	x.sent = x.h.optimize(x)
+}
+
+// setBody puts the body that is to be sent into the request.
+func (x *exchange) setBody() {
+	if x.sent == nil {
+		return
+	}
+	r, sent := x.r, x.sent
+	r.Body = sent.open()
+	r.GetBody = nil // a server request; the reader above is not replayed
+	r.ContentLength = int64(len(sent.bytes))
+	r.TransferEncoding = nil
+	r.Header.Set("Content-Length", strconv.Itoa(len(sent.bytes)))
+	if x.decoded {
+		r.Header.Del("Content-Encoding")
+	}
+}
+
+// forward hands the request to the providers, or without any to the next
+// handler.
+func (x *exchange) forward(next caddyhttp.Handler) error {
+	providers, done, err := x.routeTo()
+	if done {
+		return err
+	}
+	if len(providers) > 0 {
+		return x.forwardToProviders(providers)
+	}
+	// The response is read on its way back, so it must come as it is.
+	x.r.Header.Set("Accept-Encoding", "identity")
+	x.pause()
+	err = next.ServeHTTP(&x.tee, x.r)
+	x.resume()
+	if err != nil && !x.tee.wroteHeader {
+		return x.failUpstream(err)
+	}
+	return err
+}
+
+// passThrough hands a request that is none of the gateway's to the next
+// handler.
+func (x *exchange) passThrough(next caddyhttp.Handler) error {
+	if providers := x.routeOther(); len(providers) > 0 {
+		return x.forwardToProviders(providers)
+	}
+	if x.redact == nil {
+		return next.ServeHTTP(x.w, x.r)
+	}
+	err := next.ServeHTTP(&x.tee, x.r)
+	if err != nil && !x.tee.wroteHeader {
+		// Caddy's error log would show the credential.
+		return x.failUpstream(err)
+	}
+	return err
+}
+
+// end closes the exchange, also when the handlers behind panicked with
+// http.ErrAbortHandler, which goes on its way.
+func (x *exchange) end() {
+	x.lease.Settle(context.WithoutCancel(x.r.Context()), -1, 0)
+	x.releaseBody()
+	if x.view != nil {
+		giveBack(x.view)
+		x.view = nil
+	}
+	if x.format != adapter.Unknown {
+		x.count()
+	}
+	x.redact.write(x)
+}
+
+// releaseBody lets go of the request body. The transport may still read it;
+// it holds references of its own.
+func (x *exchange) releaseBody() {
+	if x.sent != nil && x.sent != x.body {
+		x.sent.release()
+	}
+	if x.body != nil {
+		x.body.release()
+	}
+	x.sent, x.body = nil, nil
+}
+
+// placeholder answers {http.llm_gateway.*}.
+func (x *exchange) placeholder(key string) (any, bool) {
+	name, ok := strings.CutPrefix(key, "http.llm_gateway.")
+	if !ok {
+		return nil, false
+	}
+	switch name {
+	case "endpoint":
+		return x.format.String(), true
+	case "model":
+		return x.model, true
+	case "applied":
+		return x.applied, true
+	case "saved_bytes":
+		return x.result.SavedBytes, true
+	case "saved_tokens":
+		return x.result.SavedTokens, true
+	case "overhead_ms":
+		return formatMillis(int64(x.own)), true
+	}
+	return nil, false
+}
+
+// MarshalLogObject writes the access log's field group.
+func (x *exchange) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	enc.AddString("endpoint", x.format.String())
+	if x.model != "" {
+		enc.AddString("model", logSafe(x.model))
+	}
+	if x.applied != "" {
+		enc.AddString("applied", x.applied)
+		enc.AddInt("saved_bytes", x.result.SavedBytes)
+		enc.AddInt("saved_tokens", x.result.SavedTokens)
+	}
+	if x.skipped != "" {
+		enc.AddString("skipped", x.skipped)
+	}
+	enc.AddFloat64("overhead_ms", float64(x.own)/float64(time.Millisecond))
+	if x.tee.firstByte > 0 {
+		enc.AddFloat64("ttft_ms", float64(x.tee.firstByte)/float64(time.Millisecond))
+	}
+	return nil
+}

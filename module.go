@@ -1,0 +1,147 @@
+// Package llmgateway is a Caddy HTTP handler that stands in front of LLM
+// providers: it makes requests smaller without losing what matters and passes
+// everything else through byte for byte.
+package llmgateway
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/access"
+)
+
+func init() {
+	caddy.RegisterModule(Handler{})
+}
+
+// defaultMaxBody is the largest request body that is read into memory when
+// max_body says nothing, in bytes.
+const defaultMaxBody = 32 << 20
+
+// Handler is a gateway for LLM providers. It reads requests in the wire
+// formats of OpenAI (chat completions, responses, completions, embeddings)
+// and Anthropic (messages), makes them smaller with the optimizers that are
+// switched on, and passes them on to the next handler, usually a
+// reverse_proxy. Responses stream back unchanged.
+//
+// A request that no optimizer applies to goes on byte for byte as it came.
+// What is done is told in the response headers X-Gateway-*, in the placeholders
+// below and in the access log's field group llm_gateway.
+//
+// Placeholders, set once the request has been read:
+//
+// Placeholder | Description
+// ------------|-------------
+// `{http.llm_gateway.endpoint}` | The wire format: `chat`, `responses`, `messages`, `completions` or `embeddings`
+// `{http.llm_gateway.model}` | The model that the client asked for
+// `{http.llm_gateway.applied}` | The optimizers that changed the request, as in X-Gateway-Applied
+// `{http.llm_gateway.saved_bytes}` | Bytes of the request body that were saved
+// `{http.llm_gateway.saved_tokens}` | Estimated tokens that were saved
+// `{http.llm_gateway.overhead_ms}` | The gateway's own work so far, in milliseconds
+type Handler struct {
+	// Optimize are the optimizers for every request, unless a model, a key or
+	// the client says otherwise. Default: none.
+	Optimize *Optimize `json:"optimize,omitempty"`
+
+	// Models are settings by model name. Exact names beat patterns, patterns
+	// count in the order given here.
+	Models []*Model `json:"models,omitempty"`
+
+	// MaxBody is the largest request body that is read into memory, in bytes.
+	// A larger one streams on unchanged. Default: 33554432 (32 MiB).
+	MaxBody int64 `json:"max_body,omitempty"`
+
+	// ClientOverrides says whether clients may choose optimizers by
+	// X-Gateway-* request headers. Default: true. The headers never reach the
+	// upstream, whatever this says.
+	ClientOverrides *bool `json:"client_overrides,omitempty"`
+
+	// Keys are the clients' virtual keys. With any key every request needs one.
+	Keys []*Key `json:"keys,omitempty"`
+
+	// Providers are the upstreams. Without any the next handler in the route,
+	// usually a reverse_proxy, is the upstream.
+	Providers []*Provider `json:"providers,omitempty"`
+
+	// MaxAttempts is how often a request is sent to providers at most, the
+	// first time included. Default: 3.
+	MaxAttempts int `json:"max_attempts,omitempty"`
+
+	// AttemptDeadline is how long all attempts together may take to get a
+	// first answer. Default: no limit.
+	AttemptDeadline caddy.Duration `json:"attempt_deadline,omitempty"`
+
+	models    modelTable
+	site      settings
+	overrides bool
+	logger    *zap.Logger
+	keys      *keyTable
+	limiter   *access.Limiter
+	passes    *passTable
+	panics    *logLimiter
+
+	// accessLogger is Caddy's own access logger, see accesslog.go.
+	accessLogger *zap.Logger
+}
+
+// CaddyModule returns the Caddy module information.
+func (Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.handlers.llm_gateway",
+		New: func() caddy.Module { return new(Handler) },
+	}
+}
+
+// Provision sets up h.
+func (h *Handler) Provision(ctx caddy.Context) error {
+	h.logger = ctx.Logger()
+	h.accessLogger = ctx.Logger(new(caddyhttp.App)).Named("log.access")
+	if h.MaxBody == 0 {
+		h.MaxBody = defaultMaxBody
+	}
+	if h.MaxAttempts == 0 {
+		h.MaxAttempts = defaultMaxAttempts
+	}
+	h.overrides = h.ClientOverrides == nil || *h.ClientOverrides
+	h.passes, h.panics = new(passTable), new(logLimiter)
+
+	repl := caddy.NewReplacer()
+	var err error
+	if h.site, err = h.Optimize.settings(repl); err != nil {
+		return fmt.Errorf("optimize: %w", err)
+	}
+	if h.models, err = newModelTable(h.Models, repl); err != nil {
+		return err
+	}
+	if h.keys, err = newKeyTable(h.Keys, repl); err != nil {
+		return err
+	}
+	if err := h.provisionProviders(ctx, repl); err != nil {
+		return err
+	}
+	h.limiter = access.NewLimiter(nil, time.Now)
+	return registerMetrics(ctx)
+}
+
+// Validate checks what no single setting can see.
+func (h *Handler) Validate() error {
+	if h.MaxBody < 0 {
+		return errors.New("max_body: must not be negative")
+	}
+	if h.MaxAttempts < 0 || h.AttemptDeadline < 0 {
+		return errors.New("max_attempts and attempt_deadline must not be negative")
+	}
+	return nil
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddy.Validator             = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+)

@@ -1,0 +1,99 @@
+package llmgateway
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize"
+)
+
+// passTable keeps the passes for each combination of settings that was asked
+// for. Clients choose parameters freely, so it is bounded.
+type passTable struct {
+	mu sync.RWMutex
+	m  map[settings][]optimize.Pass
+}
+
+// maxPassTable bounds the combinations that are kept.
+const maxPassTable = 512
+
+// passesFor returns the passes that s asks for, in the order in which they
+// run.
+func (h *Handler) passesFor(s settings) []optimize.Pass {
+	t := h.passes
+	t.mu.RLock()
+	passes, ok := t.m[s]
+	t.mu.RUnlock()
+	if ok {
+		return passes
+	}
+	passes = h.buildPasses(s)
+	t.mu.Lock()
+	if len(t.m) < maxPassTable {
+		if t.m == nil {
+			t.m = make(map[settings][]optimize.Pass)
+		}
+		t.m[s] = passes
+	}
+	t.mu.Unlock()
+	return passes
+}
+
+// optimize runs the optimizers of x and returns the payload that is to be
+// sent: a new one, or the client's own.
+func (h *Handler) optimize(x *exchange) *payload {
+	passes := h.passesFor(x.plan)
+	if len(passes) == 0 {
+		return x.body
+	}
+	x.parse()
+	if x.parseErr != nil {
+		x.skipped = x.parseErr.Error()
+		return x.body
+	}
+	buf := newBuffer(len(x.body.bytes))
+	x.result = optimize.Run(x.view, passes, buf)
+	if x.result.Body == nil {
+		freeBuffer(buf)
+	}
+	if p := x.result.Panic; p != nil {
+		gatewayMetrics.panics.WithLabelValues(p.Pass).Inc()
+		if h.panics.allow(time.Now()) {
+			h.logger.Error("an optimizer panicked; the original request was sent",
+				zap.String("optimizer", p.Pass), zap.Any("panic", p.Value), zap.ByteString("stack", p.Stack))
+		}
+		x.skipped = "internal error in " + p.Pass
+		return x.body
+	}
+	x.describe()
+	if x.result.Body == nil {
+		return x.body
+	}
+	return newPayload(x.result.Body)
+}
+
+// describe writes down what was done, for the response header and the log.
+func (x *exchange) describe() {
+	var applied, notes []string
+	for _, p := range x.result.Passes {
+		if p.Changed > 0 {
+			applied = append(applied, p.Name+"="+p.Level+";saved="+itoa(p.SavedBytes))
+		}
+		notes = append(notes, p.Notes...)
+	}
+	x.applied = strings.Join(applied, ", ")
+	x.skipped = strings.Join(notes, "; ")
+}
+
+// requestViews pools the views of request bodies.
+var requestViews = sync.Pool{New: func() any { return new(adapter.Request) }}
+
+// giveBack returns a view to the pool without the body it refers to.
+func giveBack(view *adapter.Request) {
+	view.Reset()
+	requestViews.Put(view)
+}

@@ -1,0 +1,144 @@
+package llmgateway_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
+
+	_ "github.com/caddy-llm-gateway/caddy-llm-gateway"
+)
+
+// serve runs a real Caddy with the given site block (without its address) on
+// a loopback port until the test ends and returns its base URL. Global
+// options may be given in front, in braces. Caddy is one per process, so
+// tests that use it do not run in parallel.
+func serve(t testing.TB, site string) string {
+	t.Helper()
+	base, _ := serveOptions(t, "", site)
+	return base
+}
+
+// serveOptions is serve with further global options; it also returns a
+// function that loads another site block in place of the first.
+func serveOptions(t testing.TB, options, site string) (string, func(site string) error) {
+	t.Helper()
+	port := freePort(t)
+	dir := t.TempDir()
+	load := func(site string) error {
+		config := fmt.Sprintf("{\n\tadmin off\n\tauto_https off\n\tpersist_config off\n\tgrace_period 1s\n\tstorage file_system %s\n\t%s\n}\nhttp://127.0.0.1:%d {\n%s\n}\n",
+			dir, options, port, site)
+		adapter := caddyconfig.GetAdapter("caddyfile")
+		json, warnings, err := adapter.Adapt([]byte(config), map[string]any{"filename": "Caddyfile"})
+		if err != nil {
+			return err
+		}
+		for _, w := range warnings {
+			if !strings.Contains(w.Message, "not formatted") {
+				return fmt.Errorf("warning: %s", w)
+			}
+		}
+		http.DefaultClient.CloseIdleConnections() // the old servers close them
+		return caddy.Load(json, true)
+	}
+	if err := load(site); err != nil {
+		t.Fatalf("loading: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := caddy.Stop(); err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+	})
+	return fmt.Sprintf("http://127.0.0.1:%d", port), load
+}
+
+// freePort finds a loopback port that nobody listens on.
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// recorded is one request as the upstream saw it.
+type recorded struct {
+	method string
+	uri    string
+	header http.Header
+	body   []byte
+	length int64
+}
+
+// recorder is an upstream that keeps what it receives.
+type recorder struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests []recorded
+}
+
+// record starts an upstream that answers with answer, or with a small chat
+// completion if that is nil.
+func record(t testing.TB, answer http.HandlerFunc) *recorder {
+	t.Helper()
+	rec := new(recorder)
+	rec.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Errorf("upstream: reading the request: %v", err)
+		}
+		rec.mu.Lock()
+		rec.requests = append(rec.requests, recorded{r.Method, r.RequestURI, r.Header.Clone(), body, r.ContentLength})
+		rec.mu.Unlock()
+		if answer != nil {
+			answer(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)
+	}))
+	t.Cleanup(rec.Close)
+	return rec
+}
+
+// take returns what was received so far and forgets it.
+func (rec *recorder) take() []recorded {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	out := rec.requests
+	rec.requests = nil
+	return out
+}
+
+// post sends body and returns the response with its body read.
+func post(t testing.TB, url, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	out, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(out)
+}

@@ -1,0 +1,126 @@
+package llmgateway
+
+import (
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// tee is the response writer that the handlers behind the gateway see. It
+// passes every byte on as it comes and watches. It must only be used by the
+// goroutine that serves the request.
+type tee struct {
+	*caddyhttp.ResponseWriterWrapper
+	x *exchange
+
+	wroteHeader bool
+	status      int
+	size        int64
+	firstByte   time.Duration // from the request being sent to the first body byte
+}
+
+// WriteHeader adds the gateway's headers to the final response. Informational
+// responses pass.
+func (t *tee) WriteHeader(status int) {
+	if status >= 100 && status < 200 && status != http.StatusSwitchingProtocols {
+		t.ResponseWriter.WriteHeader(status)
+		return
+	}
+	if t.wroteHeader {
+		return
+	}
+	t.wroteHeader, t.status = true, status
+	t.x.answering(t.Header())
+	t.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (t *tee) Write(b []byte) (int, error) {
+	if !t.wroteHeader {
+		t.WriteHeader(http.StatusOK)
+	}
+	t.observe(b)
+	n, err := t.ResponseWriter.Write(b)
+	t.size += int64(n)
+	return n, err
+}
+
+// ReadFrom implements io.ReaderFrom. The promoted method would write past
+// Write.
+func (t *tee) ReadFrom(src io.Reader) (int64, error) {
+	return io.Copy(writerOnly{t}, src)
+}
+
+// FlushError flushes what was written so far.
+func (t *tee) FlushError() error {
+	if !t.wroteHeader {
+		t.WriteHeader(http.StatusOK)
+	}
+	return http.NewResponseController(t.ResponseWriter).Flush()
+}
+
+// observe sees every chunk of the response body before it is written.
+func (t *tee) observe(b []byte) {
+	if t.firstByte == 0 && len(b) > 0 {
+		t.firstByte = max(time.Since(t.x.mark), 1)
+	}
+}
+
+// writerOnly hides ReadFrom from io.Copy.
+type writerOnly struct{ io.Writer }
+
+// resumedBody is a body of which the beginning has been read already.
+type resumedBody struct {
+	io.ReadCloser
+	head []byte
+}
+
+// Read implements io.Reader.
+func (b *resumedBody) Read(p []byte) (int, error) {
+	if len(b.head) > 0 {
+		n := copy(p, b.head)
+		b.head = b.head[n:]
+		return n, nil
+	}
+	return b.ReadCloser.Read(p)
+}
+
+// answering is called once, right before the response header is written.
+func (x *exchange) answering(header http.Header) {
+	if len(x.h.Providers) == 0 || x.attempts > 0 {
+		x.releaseBody()
+	}
+	if x.format == 0 {
+		return
+	}
+	for _, name := range gatewayAnswers {
+		delete(header, name) // another gateway's, further upstream
+	}
+	overhead := formatMillis(int64(x.own))
+	header.Set(headerOverhead, overhead)
+	header.Add(headerServerTiming, "llm-gateway;dur="+overhead)
+	if x.applied != "" {
+		header.Set(headerApplied, x.applied)
+		header.Set(headerSavedBytes, itoa(x.result.SavedBytes))
+		header.Set(headerSavedTokens, itoa(x.result.SavedTokens))
+	}
+	x.limitHeaders(header)
+	if x.attempts > 0 {
+		header.Set(headerRoute, headerSafe(x.route))
+		header.Set(headerAttempts, itoa(x.attempts))
+	}
+	if x.skipped != "" {
+		header.Set(headerSkipped, headerSafe(x.skipped))
+	}
+	for _, warning := range x.warnings {
+		header.Add(headerWarning, headerSafe(warning))
+	}
+}
+
+// Interface guards
+var (
+	_ http.ResponseWriter = (*tee)(nil)
+	_ io.ReaderFrom       = (*tee)(nil)
+)
