@@ -1,6 +1,9 @@
 package jsonspan
 
-import "sort"
+import (
+	"cmp"
+	"slices"
+)
 
 // Edit replaces the bytes of Span by New. An empty Span inserts.
 type Edit struct {
@@ -11,7 +14,7 @@ type Edit struct {
 // SortEdits orders edits by where they start; insertions at one place keep
 // their order.
 func SortEdits(edits []Edit) {
-	sort.SliceStable(edits, func(i, j int) bool { return edits[i].Start < edits[j].Start })
+	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
 }
 
 // SplicedLen is the length of the result of Splice.
