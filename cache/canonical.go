@@ -1,0 +1,242 @@
+package cache
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
+)
+
+// errDuplicateKey is why a body has no canonical form: readers disagree about
+// which of two equal keys counts, so two providers may see two requests.
+var errDuplicateKey = errors.New("an object has the same key twice")
+
+// canon writes the canonical form of JSON documents. Two documents have the
+// same form if and only if they differ in nothing but white space, the order
+// of object members and the way characters of a string are escaped. Numbers
+// stay as written: 1 and 1.0 are two requests, because some providers take
+// them for two. The form itself is JSON, with the members of every object in
+// the order of their keys' forms.
+//
+// The zero value is ready for use and keeps its memory from one document to
+// the next.
+type canon struct {
+	doc    *jsonspan.Doc
+	out    []byte
+	keys   []member // the members of all open objects, innermost last
+	used   int      // how far keys was filled
+	names  []byte   // forms of keys that hold an escape
+	ignore []string // members of the top level that are left out
+	err    error
+
+	// watch is a string value of the document, or None; watched is where its
+	// form stands in out, quotes included.
+	watch   jsonspan.Ref
+	watched jsonspan.Span
+}
+
+// member is one member of an open object. name is the form of its key, quotes
+// included.
+type member struct {
+	name  []byte
+	value jsonspan.Ref
+}
+
+// append adds the form of doc's root to out. The members of the root that
+// ignore names are left out, and watched says where the string watch went.
+func (c *canon) append(doc *jsonspan.Doc, ignore []string, watch jsonspan.Ref) error {
+	c.doc, c.ignore, c.watch, c.watched = doc, ignore, watch, jsonspan.Span{}
+	c.keys, c.names, c.err = c.keys[:0], c.names[:0], nil
+	c.out = c.value(c.out, doc.Root())
+	clear(c.keys[:c.used]) // they point into the request's body
+	c.doc, c.keys, c.used = nil, c.keys[:0], 0
+	return c.err
+}
+
+// value appends the form of r to out. It recurses once per level;
+// jsonspan.MaxDepth bounds it. On an error it stops early and sets err.
+func (c *canon) value(out []byte, r jsonspan.Ref) []byte {
+	switch c.doc.Kind(r) {
+	case jsonspan.String:
+		start := len(out)
+		out = appendCanonicalString(out, c.doc.Raw(r), c.doc.Escaped(r))
+		if r == c.watch {
+			c.watched = jsonspan.Span{Start: start, End: len(out)}
+		}
+		return out
+	case jsonspan.Array:
+		out = append(out, '[')
+		for e := c.doc.First(r); e != jsonspan.None && c.err == nil; {
+			out = c.value(out, e)
+			if e = c.doc.Next(e); e != jsonspan.None {
+				out = append(out, ',')
+			}
+		}
+		return append(out, ']')
+	case jsonspan.Object:
+		return c.object(out, r)
+	}
+	return append(out, c.doc.Raw(r)...)
+}
+
+func (c *canon) object(out []byte, r jsonspan.Ref) []byte {
+	base := len(c.keys)
+	for k := c.doc.First(r); k != jsonspan.None; k = c.doc.Next(k) {
+		name := c.doc.Raw(k)
+		if c.doc.Escaped(k) {
+			start := len(c.names)
+			c.names = appendCanonicalString(c.names, name, true)
+			name = c.names[start:]
+		}
+		c.keys = append(c.keys, member{name, c.doc.Value(k)})
+	}
+	end := len(c.keys)
+	c.used = max(c.used, end)
+	if !sortMembers(c.keys[base:end]) {
+		c.err = errDuplicateKey
+		return out
+	}
+	out = append(out, '{')
+	open := len(out)
+	for i := base; i < end && c.err == nil; i++ {
+		m := &c.keys[i]
+		if r == 0 && c.ignored(m.name) {
+			continue
+		}
+		if len(out) > open {
+			out = append(out, ',')
+		}
+		out = append(out, m.name...)
+		out = append(out, ':')
+		out = c.value(out, m.value)
+	}
+	c.keys = c.keys[:base]
+	return append(out, '}')
+}
+
+// ignored reports whether ignore holds the key whose form is name.
+func (c *canon) ignored(name []byte) bool {
+	return len(c.ignore) > 0 && slices.Contains(c.ignore, string(name[1:len(name)-1]))
+}
+
+// insertionLimit is the number of members up to which insertion sort is used.
+// Objects of requests have few members, mostly in an order of their own.
+const insertionLimit = 24
+
+// sortMembers orders m by name and reports whether all names differ.
+func sortMembers(m []member) bool {
+	if len(m) > insertionLimit {
+		slices.SortFunc(m, func(a, b member) int { return bytes.Compare(a.name, b.name) })
+		for i := 1; i < len(m); i++ {
+			if bytes.Equal(m[i-1].name, m[i].name) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := 1; i < len(m); i++ {
+		x, j := m[i], i
+		for ; j > 0; j-- {
+			order := bytes.Compare(x.name, m[j-1].name)
+			if order == 0 {
+				return false
+			}
+			if order > 0 {
+				break
+			}
+			m[j] = m[j-1]
+		}
+		m[j] = x
+	}
+	return true
+}
+
+// appendCanonicalString appends the form of the string whose source is raw,
+// quotes included.
+func appendCanonicalString(dst, raw []byte, escaped bool) []byte {
+	if !escaped {
+		return append(dst, raw...)
+	}
+	dst = append(dst, '"')
+	dst = appendCanonicalText(dst, raw[1:len(raw)-1])
+	return append(dst, '"')
+}
+
+// appendCanonicalText appends the one spelling of the string whose valid
+// encoded text is raw. What must be escaped is escaped in the shortest way, a
+// lone surrogate as \u and four lower-case digits; everything else stands as
+// UTF-8. Bytes of raw that are no escape are copied as they are, so text that
+// is not UTF-8 never meets text that is.
+func appendCanonicalText(dst, raw []byte) []byte {
+	for len(raw) > 0 {
+		i := bytes.IndexByte(raw, '\\')
+		if i < 0 {
+			return append(dst, raw...)
+		}
+		dst = append(dst, raw[:i]...)
+		raw = raw[i:]
+		switch raw[1] {
+		case '/':
+			dst, raw = append(dst, '/'), raw[2:]
+		case 'u':
+			var r rune
+			r, raw = decodeEscape(raw)
+			dst = appendCanonicalRune(dst, r)
+		default: // one of `"\bfnrt`, already the shortest
+			dst, raw = append(dst, '\\', raw[1]), raw[2:]
+		}
+	}
+	return dst
+}
+
+// decodeEscape reads the \u escape that raw starts with, both halves if it is
+// a surrogate pair, and returns what follows it.
+func decodeEscape(raw []byte) (rune, []byte) {
+	r := hexRune(raw[2:6])
+	raw = raw[6:]
+	if isHighSurrogate(r) && len(raw) >= 6 && raw[0] == '\\' && raw[1] == 'u' {
+		if low := hexRune(raw[2:6]); isLowSurrogate(low) {
+			return 0x10000 + (r-0xD800)<<10 + (low - 0xDC00), raw[6:]
+		}
+	}
+	return r, raw
+}
+
+func isHighSurrogate(r rune) bool { return 0xD800 <= r && r < 0xDC00 }
+func isLowSurrogate(r rune) bool  { return 0xDC00 <= r && r < 0xE000 }
+
+func hexRune(digits []byte) rune {
+	var r rune
+	for _, c := range digits {
+		switch {
+		case c <= '9':
+			r = r<<4 | rune(c-'0')
+		default:
+			r = r<<4 | rune(c|0x20-'a'+10)
+		}
+	}
+	return r
+}
+
+func appendCanonicalRune(dst []byte, r rune) []byte {
+	const digits = "0123456789abcdef"
+	switch {
+	case r == '"' || r == '\\':
+		return append(dst, '\\', byte(r))
+	case r == '\b':
+		return append(dst, `\b`...)
+	case r == '\f':
+		return append(dst, `\f`...)
+	case r == '\n':
+		return append(dst, `\n`...)
+	case r == '\r':
+		return append(dst, `\r`...)
+	case r == '\t':
+		return append(dst, `\t`...)
+	case r < 0x20 || isHighSurrogate(r) || isLowSurrogate(r):
+		return append(dst, '\\', 'u', digits[r>>12], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+	}
+	return utf8.AppendRune(dst, r)
+}

@@ -1,0 +1,49 @@
+package cache
+
+import (
+	"time"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/cache/similar"
+)
+
+// Entry is a stored answer: the bytes of a complete 200, as the client got
+// them. It is shared by all who read it and never changes.
+type Entry struct {
+	ContentType string
+	Body        []byte
+
+	created, expires int64 // Unix time in nanoseconds
+}
+
+// age is how old e is at now, never negative.
+func (e *Entry) age(now int64) time.Duration { return time.Duration(max(now-e.created, 0)) }
+
+// left is for how much longer e may be reused under a limit of ttl.
+func (e *Entry) left(now int64, ttl time.Duration) time.Duration {
+	return time.Duration(min(e.expires, e.created+int64(ttl)) - now)
+}
+
+// item is an entry under its key, as it comes to a store.
+type item struct {
+	key   *Key
+	entry *Entry
+	// question is what similar questions are compared with, nil if the entry
+	// answers none but its own.
+	question *similar.Question
+}
+
+// What an item takes beside its form and answer, maps, queues and the index
+// included, in bytes. Measured with a million items.
+const (
+	itemOverhead     = 640
+	questionOverhead = 320 // and 8 for each word, twice
+)
+
+// size is what it takes in memory, in bytes.
+func (it *item) size() int64 {
+	n := int64(len(it.key.form)+len(it.entry.Body)+len(it.entry.ContentType)) + itemOverhead
+	if it.question != nil {
+		n += questionOverhead + 16*int64(it.question.Words())
+	}
+	return n
+}

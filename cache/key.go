@@ -1,0 +1,226 @@
+package cache
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
+)
+
+// keyVersion is part of every key. It goes up whenever the same request gets
+// another key or a stored answer another meaning.
+const keyVersion = 1
+
+// Request is what the cache must know of a request to tell it from every
+// other one. All of it is as the client sent it, before any optimizer.
+type Request struct {
+	View   *adapter.Request // of a body that its Parse accepted
+	Header http.Header
+	Path   string // of the URL
+	Query  string // raw query of the URL; credentials in it do not count
+	Tenant Tenant // see Cache.KeyTenant and Cache.CredentialTenant
+
+	Site       string // which site and route serves it
+	Provider   string // name of the provider that gets it, "" for the next handler
+	Model      string // the model's name there
+	BaseURL    string // the provider's address
+	Optimizers string // what the optimizers are set to for this request
+}
+
+// outputHeaders are the request headers that shape the answer.
+var outputHeaders = []string{
+	"Anthropic-Version", "Anthropic-Beta", "Openai-Beta", "Openai-Organization", "Openai-Project",
+}
+
+// credentialParams are parameters of the query that carry a credential.
+var credentialParams = []string{"key", "api_key", "api-key", "access_token"}
+
+// representation is the shape of answer that the client can read.
+type representation byte
+
+const (
+	plainJSON representation = iota + 1
+	eventStream
+	eventStreamWithUsage
+)
+
+// Hash is a keyed hash of a form. It is good for one process only.
+type Hash [2]uint64
+
+// seeds are the keys of one process's hashes.
+type seeds [2]maphash.Seed
+
+func newSeeds() seeds { return seeds{maphash.MakeSeed(), maphash.MakeSeed()} }
+
+func (s *seeds) sum(b []byte) Hash {
+	return Hash{maphash.Bytes(s[0], b), maphash.Bytes(s[1], b)}
+}
+
+// Key identifies a request: its form says everything that may shape the
+// answer, the canonical form of the body last. Within the process a key is
+// found by its hash and compared by its form; outside, by its MAC.
+type Key struct {
+	form []byte
+	hash Hash
+	ring *keyring
+
+	// question is where the string of the last question stands in form, quotes
+	// included; empty if the request is none that a similar one may answer.
+	question jsonspan.Span
+
+	tags  tags // set by own
+	mac   [32]byte
+	named bool // mac is set
+}
+
+// keyBuilder makes keys and keeps its memory from one to the next.
+type keyBuilder struct {
+	canon canon
+}
+
+// build makes the key of r. It aliases b's memory until the next build.
+func (b *keyBuilder) build(r *Request, p *Policy, namespace string, s *seeds, ring *keyring) (Key, Reason) {
+	v := r.View
+	out := append(b.canon.out[:0], keyVersion, byte(v.Format), byte(p.Scope))
+	if p.Scope == PerKey {
+		out = append(out, r.Tenant[:]...)
+	}
+	if p.Scope != Shared {
+		out = appendField(out, r.Site)
+	}
+	out = appendField(out, namespace)
+	out = appendField(out, r.Provider)
+	out = appendField(out, r.Model)
+	out = appendField(out, r.BaseURL)
+	out = append(out, byte(representationOf(v)))
+	for _, name := range outputHeaders {
+		values := r.Header[name]
+		out = binary.AppendUvarint(out, uint64(len(values)))
+		for _, value := range values {
+			out = appendField(out, value)
+		}
+	}
+	out = appendField(out, r.Path)
+	out = appendField(out, withoutCredentials(r.Query))
+	out = appendField(out, r.Optimizers)
+
+	watch := jsonspan.None
+	if p.Mode == Similar {
+		watch = lastQuestion(v)
+	}
+	b.canon.out = out
+	if err := b.canon.append(&v.Doc, p.IgnoreFields, watch); err != nil {
+		return Key{}, DuplicateKeys
+	}
+	k := Key{form: b.canon.out, ring: ring}
+	k.hash = s.sum(k.form)
+	k.question = b.canon.watched
+	return k, None
+}
+
+// own is a copy of k that does not alias the builder's memory, ready for what
+// is to be stored under it.
+func (k *Key) own(r *Request, namespace string) *Key {
+	c := *k
+	c.form = bytes.Clone(k.form)
+	c.tags = tags{
+		tenant:    k.ring.tagOf(tagTenant, string(r.Tenant[:])),
+		namespace: k.ring.tagOf(tagNamespace, namespace),
+		model:     k.ring.tagOf(tagModel, r.View.Doc.Text(r.View.Model)),
+		upstream:  k.ring.tagOf(tagModel, r.Model),
+	}
+	return &c
+}
+
+// is reports whether k and the key whose form is given are the same.
+func (k *Key) is(form []byte) bool { return bytes.Equal(k.form, form) }
+
+// name is what k is called outside of the process.
+func (k *Key) name() *[32]byte {
+	if !k.named {
+		k.mac, k.named = k.ring.name.begin().field(k.form).sum(), true
+	}
+	return &k.mac
+}
+
+// appendQuestion appends the decoded text of the question.
+func (k *Key) appendQuestion(dst []byte) []byte {
+	if k.question.Len() < 2 {
+		return dst
+	}
+	return jsonspan.AppendUnquoted(dst, k.form[k.question.Start+1:k.question.End-1])
+}
+
+// partition is the hash of everything but the question.
+func (k *Key) partition(s *seeds) Hash {
+	before, after := s.sum(k.form[:k.question.Start]), s.sum(k.form[k.question.End:])
+	var b [40]byte
+	for i, n := range [5]uint64{before[0], before[1], after[0], after[1], uint64(k.question.Start)} {
+		binary.LittleEndian.PutUint64(b[8*i:], n)
+	}
+	return s.sum(b[:])
+}
+
+// samePartition reports whether k and other ask a question and everything but
+// the question is equal.
+func (k *Key) samePartition(other *Key) bool {
+	a, b := k.question, other.question
+	return a.Len() > 0 && b.Len() > 0 &&
+		bytes.Equal(k.form[:a.Start], other.form[:b.Start]) &&
+		bytes.Equal(k.form[a.End:], other.form[b.End:])
+}
+
+// partitionName is what the partition is called outside of the process.
+func (k *Key) partitionName() [32]byte {
+	return k.ring.partition.begin().field(k.form[:k.question.Start]).field(k.form[k.question.End:]).sum()
+}
+
+func appendField(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+func representationOf(v *adapter.Request) representation {
+	if !v.Stream {
+		return plainJSON
+	}
+	if v.Doc.Is(v.Doc.Get(v.Doc.Get(v.Root, "stream_options"), "include_usage"), jsonspan.True) {
+		return eventStreamWithUsage
+	}
+	return eventStream
+}
+
+// withoutCredentials is the raw query without the parameters that carry a
+// credential; what is left keeps its spelling. credentialsIn is those.
+func withoutCredentials(query string) string { return params(query, false) }
+func credentialsIn(query string) string      { return params(query, true) }
+
+func params(query string, credentials bool) string {
+	if query == "" {
+		return ""
+	}
+	var kept []string
+	for param := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(param, "=")
+		if decoded, err := url.QueryUnescape(name); err == nil {
+			name = decoded
+		}
+		if containsFold(credentialParams, name) == credentials {
+			kept = append(kept, param)
+		}
+	}
+	return strings.Join(kept, "&")
+}
+
+func containsFold(names []string, name string) bool {
+	for _, n := range names {
+		if strings.EqualFold(n, name) {
+			return true
+		}
+	}
+	return false
+}
