@@ -9,7 +9,7 @@ import (
 // Source: OpenAI's and the providers' API references.
 
 func init() {
-	register(Chat, &wire{name: "chat", suffix: "/chat/completions", parse: parseChat, appendSystem: appendChatSystem, dialect: openAI})
+	register(Chat, &wire{name: "chat", suffix: "/chat/completions", parse: parseChat, appendSystem: appendChatSystem, reply: chatReply, dialect: openAI})
 }
 
 func parseChat(r *Request, root *fields) fault {
@@ -252,3 +252,30 @@ func appendChatSystem(r *Request, text string) ([]jsonspan.Edit, bool) {
 	}
 	return nil, false
 }
+
+// chatReply is how chat completions answer, in one object or in chunks.
+var chatReply = func() *reply {
+	message := map[string]sight{
+		"content":                         seeText,
+		"content[].text":                  seeText, // Mistral
+		"content[].thinking[].text":       seeThought,
+		"reasoning_content":               seeThought,
+		"reasoning":                       seeThought,
+		"refusal":                         seeRefusal,
+		"tool_calls[]":                    seeCall,
+		"tool_calls[].function.arguments": seeArguments,
+		"tool_calls[].custom.input":       seeArguments,
+		"function_call":                   seeCall,
+		"function_call.arguments":         seeArguments,
+		"audio":                           seeMedia,
+		"images[]":                        seeMedia,
+		"annotations[]":                   seeServed, // of a web search
+		"executed_tools[]":                seeServed, // Groq
+		"reasoning_details[].data":        seeThought,
+		"reasoning_details[].type":        seeItem,
+	}
+	root := watching(completionSights, errorSights,
+		below("choices[].message.", message), below("choices[].delta.", message),
+		chatUsage("usage"), chatUsage("choices[].usage"), chatUsage("x_groq.usage"))
+	return &reply{json: root, event: root, commit: commitCompletion, marked: true}
+}()

@@ -18,7 +18,9 @@ type wire struct {
 	parse func(r *Request, root *fields) fault
 	// appendSystem adds text to the system prompt, nil where there is none.
 	appendSystem func(r *Request, text string) ([]jsonspan.Edit, bool)
-	dialect      Dialect
+	// reply is how answers are read, nil if they are not.
+	reply   *reply
+	dialect Dialect
 }
 
 var wires [maxFormats]*wire

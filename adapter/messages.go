@@ -10,7 +10,7 @@ import (
 
 func init() {
 	register(Messages, &wire{
-		name: "messages", suffix: "/messages", parse: parseMessages, appendSystem: appendMessagesSystem, dialect: anthropic,
+		name: "messages", suffix: "/messages", parse: parseMessages, appendSystem: appendMessagesSystem, reply: messagesReply, dialect: anthropic,
 		foreign: func(path string) bool {
 			// OpenAI's threads and stored completions have messages, too.
 			return strings.Contains(path, "/threads/") || strings.Contains(path, "/chat/completions/")
@@ -227,4 +227,66 @@ func appendMessagesSystem(r *Request, text string) ([]jsonspan.Edit, bool) {
 		return nil, false
 	}
 	return appendMember(d, r.Root, "system", text)
+}
+
+// messagesReply is how messages are answered.
+var messagesReply = func() *reply {
+	message := map[string]sight{
+		"id":                 seeID,
+		"model":              seeModel,
+		"stop_reason":        seeFinish,
+		"content[].type":     seeItem,
+		"content[].text":     seeText,
+		"content[].thinking": seeThought,
+		"usage":              seeUsage,
+	}
+	start := below("content_block.", map[string]sight{"type": seeItem, "text": seeText, "thinking": seeThought})
+	delta := below("delta.", map[string]sight{
+		"text":         seeText,
+		"thinking":     seeThought,
+		"partial_json": seePiece, // of a call or of a server tool's
+		"stop_reason":  seeFinish,
+	})
+	kind := map[string]sight{"type": seeType}
+	return &reply{
+		json:       watching(kind, message, messagesUsage("usage"), errorSights),
+		event:      watching(kind, below("message.", message), messagesUsage("message.usage"), start, delta, messagesUsage("usage"), errorSights),
+		commit:     commitMessages,
+		cumulative: true,
+	}
+}()
+
+// messagesUsage is what is watched of a usage object at path.
+func messagesUsage(path string) map[string]sight {
+	return below(path, map[string]sight{
+		"":                             seeUsage,
+		".input_tokens":                seeCounter + sight(countInput),
+		".output_tokens":               seeCounter + sight(countOutput),
+		".cache_read_input_tokens":     seeCounter + sight(countRead),
+		".cache_creation_input_tokens": seeCounter + sight(countWrite),
+		".cache_creation.ephemeral_5m_input_tokens": seeCounter + sight(countWrite5m),
+		".cache_creation.ephemeral_1h_input_tokens": seeCounter + sight(countWrite1h),
+	})
+}
+
+// commitMessages ends a body or an event.
+func commitMessages(m *Meter) {
+	a := &m.answer
+	switch string(m.kind.bytes()) {
+	case "error":
+		a.Failed = true
+	case "message":
+		m.terminated = !m.stream
+	case "message_start":
+		a.choice(0)
+	case "content_block_start":
+		m.blocks++
+	case "content_block_stop":
+		m.blocks--
+	case "message_stop":
+		if m.blocks != 0 {
+			a.fault(FaultCut) // a block did not end
+		}
+		m.terminated = true
+	}
 }

@@ -9,7 +9,7 @@ import (
 // OpenAI responses. Source: OpenAI's API reference.
 
 func init() {
-	register(Responses, &wire{name: "responses", suffix: "/responses", parse: parseResponses, appendSystem: appendInstructions, dialect: openAI})
+	register(Responses, &wire{name: "responses", suffix: "/responses", parse: parseResponses, appendSystem: appendInstructions, reply: responsesReply, dialect: openAI})
 }
 
 // itemClass says what an item of input or output is.
@@ -344,4 +344,105 @@ func appendInstructions(r *Request, text string) ([]jsonspan.Edit, bool) {
 		return []jsonspan.Edit{{Span: d.Span(null), New: jsonspan.AppendQuoted(nil, []byte(text))}}, true
 	}
 	return appendMember(d, r.Root, "instructions", text)
+}
+
+// responsesReply is how responses are answered. A stream tells everything
+// piece by piece and in its last event once more as a whole.
+var responsesReply = func() *reply {
+	response := map[string]sight{
+		"id":                        seeID,
+		"model":                     seeModel,
+		"status":                    seeStatus,
+		"incomplete_details.reason": seeReason,
+		"error":                     seeError,
+		"error.code":                seeErrorType,
+		"error.message":             seeErrorMessage,
+		"output[].type":             seeItem,
+		"output[].content[].type":   seeItem,
+		"usage":                     seeUsage,
+		"usage.input_tokens":        seeCounter + sight(countInput),
+		"usage.output_tokens":       seeCounter + sight(countOutput),
+		"usage.total_tokens":        seeCounter + sight(countTotal),
+		"usage.input_tokens_details.cached_tokens":     seeCounter + sight(countRead),
+		"usage.output_tokens_details.reasoning_tokens": seeCounter + sight(countReasoning),
+	}
+	body := map[string]sight{
+		"object":                     seeType,
+		"output[].content[].text":    seeText,
+		"output[].content[].refusal": seeRefusal,
+		"output[].summary[].text":    seeThought,
+		"output[].arguments":         seePiece,
+		"output[].input":             seePiece,
+	}
+	event := map[string]sight{
+		"type":                             seeType,
+		"delta":                            seeDelta,
+		"item.type":                        seeItem,
+		"part.type":                        seeItem,
+		"code":                             seeErrorType,
+		"message":                          seeErrorMessage,
+		"response.output[].content[].text": seeTextAgain,
+	}
+	return &reply{
+		json:   watching(response, body),
+		event:  watching(below("response.", response), event, errorSights),
+		commit: commitResponses,
+	}
+}()
+
+// commitResponses ends a body or an event.
+func commitResponses(m *Meter) {
+	a := &m.answer
+	kind, status := string(m.kind.bytes()), string(m.status.bytes())
+	if !m.stream {
+		if kind == "error" {
+			a.Failed = true
+		}
+		m.endResponse(status)
+		return
+	}
+	switch kind {
+	case "response.completed":
+		if status == "" {
+			status = "completed"
+		}
+		m.endResponse(status)
+	case "response.incomplete":
+		m.endResponse("incomplete")
+	case "response.failed", "response.cancelled":
+		m.endResponse("failed")
+	case "error":
+		a.Failed = true
+	case "response.output_text.delta":
+		m.seeDelta(seeText)
+	case "response.refusal.delta":
+		m.seeDelta(seeRefusal)
+	case "response.reasoning_text.delta", "response.reasoning_summary_text.delta":
+		m.seeDelta(seeThought)
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		m.seeDelta(seeArguments)
+	case "response.mcp_call_arguments.delta", "response.code_interpreter_call_code.delta":
+		m.seeDelta(seePiece)
+	case "response.audio.delta", "response.image_generation_call.partial_image":
+		a.Output, a.Content = true, true
+	}
+}
+
+// seeDelta reports the event's delta as what it turned out to be.
+func (m *Meter) seeDelta(id sight) {
+	if m.delta > 0 {
+		m.see(id, jsonspan.String, nil, m.delta)
+	}
+}
+
+// endResponse notes how the response ended.
+func (m *Meter) endResponse(status string) {
+	finish := status
+	if status == "incomplete" && m.reason.size > 0 {
+		finish = string(m.reason.bytes())
+	}
+	if finish != "" {
+		m.answer.finish(0, finish)
+	}
+	m.terminated = status == "completed"
 }

@@ -1,0 +1,454 @@
+package adapter
+
+import (
+	"strings"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
+)
+
+// A Meter reads a response body while it passes by, cut anywhere, and keeps
+// what it says, not the bytes: its memory does not grow with the body. The
+// zero value is ready for Start, and a Meter may be used again.
+type Meter struct {
+	answer Answer
+	reply  *reply
+	stream bool
+
+	feed  feed
+	lines lineFeed
+	head  [8]byte // of the event's data
+	size  int     // of the event's data
+
+	kind       text48 // the event's or object's type
+	status     text48
+	reason     text48 // incomplete_details.reason
+	delta      int    // length of the event's delta
+	inUsage    bool
+	usage      counters // of the open usage object
+	counted    counters // of all usage objects so far
+	inChoice   bool
+	index      int
+	finish     string
+	position   int // of the choice in its array
+	blocks     int // of Messages: open content blocks
+	terminated bool
+}
+
+// reply is how the responses of a wire format are read.
+type reply struct {
+	json, event *watch // what is watched in a body, and in an event's data
+	// commit looks at the event or body that has just ended. The end of the
+	// answer it notes in terminated.
+	commit func(m *Meter)
+	// marked says that a stream ends with endMark. Others may, too.
+	marked bool
+	// cumulative says that every usage object counts from the beginning, each
+	// counter on its own, so that the largest counts; otherwise the last
+	// object does.
+	cumulative bool
+	// choiceless says that an answer has no choices.
+	choiceless bool
+}
+
+// endMark is the data of the event with which OpenAI ends a stream.
+const endMark = "[DONE]"
+
+// sight is what stands under a watched path.
+type sight uint8
+
+const (
+	_ sight = iota
+	seeID
+	seeModel
+	seeType
+	seeStatus
+	seeReason
+	seeChoices
+	seeChoice
+	seeIndex
+	seeFinish
+	seeText      // visible text
+	seeTextAgain // visible text that was seen in pieces before
+	seeThought   // reasoning
+	seeArguments // of a tool call
+	seePiece     // of a call's arguments, whoever runs the tool
+	seeRefusal
+	seeMedia  // audio or an image, if it is not null
+	seeCall   // a tool call, if it is not null
+	seeServed // something a server tool left, if it is not null
+	seeItem   // the type of an output item or content block
+	seeDelta
+	seeError
+	seeErrorType
+	seeErrorMessage
+	seeUsage
+	seeCounter // counter 0, and behind it the others
+)
+
+// counter is a number in a usage object.
+type counter uint8
+
+const (
+	countInput  counter = iota
+	countOutput         // what the provider calls output or completion
+	countTotal
+	countRead
+	countWrite
+	countWrite5m
+	countWrite1h
+	countReasoning
+	numCounters
+)
+
+type counters struct {
+	value [numCounters]int64
+	known [numCounters]bool
+}
+
+// text48 is the beginning of a short text.
+type text48 struct {
+	text [48]byte
+	size int
+}
+
+func (t *text48) set(p []byte)  { t.size = copy(t.text[:], p) }
+func (t *text48) bytes() []byte { return t.text[:t.size] }
+
+// Start prepares m for the response to a request of format f; stream says that
+// its Content-Type is that of an event stream (see IsEventStream).
+func (m *Meter) Start(f Format, stream bool) {
+	choices := m.answer.Choices[:0]
+	*m = Meter{stream: stream}
+	m.answer.Choices = choices
+	if f >= maxFormats || wires[f] == nil || wires[f].reply == nil {
+		m.answer.Fault = FaultUnmetered
+		return
+	}
+	m.reply = wires[f].reply
+	m.beginEvent()
+}
+
+// Write reads the next piece of the body. It never fails; what is wrong with
+// the body stands in the answer.
+func (m *Meter) Write(p []byte) {
+	switch {
+	case m.reply == nil:
+	case m.stream:
+		m.lines.write(p, m)
+	default:
+		m.feed.write(p, m)
+	}
+}
+
+// Answer is what was read so far. It is valid until Start.
+func (m *Meter) Answer() *Answer {
+	m.count()
+	return &m.answer
+}
+
+// End says that the body ended, cleanly as far as the transport can tell, and
+// returns the whole answer.
+func (m *Meter) End() *Answer {
+	a := &m.answer
+	if m.reply == nil {
+		return a
+	}
+	switch {
+	case m.stream:
+		if m.lines.cut() {
+			a.fault(FaultCut)
+		}
+	case m.feed.complete():
+		m.reply.commit(m)
+	case m.feed.state == feedBad:
+		a.fault(FaultSyntax)
+	default:
+		a.fault(FaultCut)
+	}
+	a.Complete = m.terminated && !a.Failed && a.Fault == FaultNone && (m.reply.choiceless || a.finished())
+	m.count()
+	return a
+}
+
+// beginEvent makes ready for the next event, or the body.
+func (m *Meter) beginEvent() {
+	m.size, m.delta = 0, 0
+	m.kind.size, m.status.size, m.reason.size = 0, 0, 0
+	m.inUsage, m.inChoice = false, false
+	root := m.reply.json
+	if m.stream {
+		root = m.reply.event
+	}
+	m.feed.begin(root)
+}
+
+// eventData implements eventSink.
+func (m *Meter) eventData(p []byte) {
+	if m.size < len(m.head) {
+		copy(m.head[m.size:], p)
+	}
+	m.size += len(p)
+	m.feed.write(p, m)
+}
+
+// eventEnd implements eventSink.
+func (m *Meter) eventEnd(name []byte) {
+	a := &m.answer
+	marked := string(m.head[:min(m.size, len(m.head))]) == endMark
+	switch {
+	case marked && (m.terminated || m.reply.marked):
+		m.terminated = true
+	case m.terminated:
+		a.fault(FaultLate)
+	case !m.feed.complete():
+		if m.size > 0 {
+			a.fault(FaultSyntax)
+		}
+	default:
+		if string(name) == "error" {
+			a.Failed = true
+		}
+		m.reply.commit(m)
+	}
+	m.beginEvent()
+}
+
+// see implements seer.
+func (m *Meter) see(id sight, kind jsonspan.Kind, text []byte, total int) {
+	a := &m.answer
+	if kind == jsonspan.Null {
+		return
+	}
+	isText := kind == jsonspan.String && total > 0
+	switch id {
+	case seeID:
+		if isText && a.ID == "" {
+			a.ID = decoded(text)
+		}
+	case seeModel:
+		if isText && a.Model == "" {
+			a.Model = decoded(text)
+		}
+	case seeType:
+		if kind == jsonspan.String {
+			m.kind.set(text)
+		}
+	case seeStatus:
+		if kind == jsonspan.String {
+			m.status.set(text)
+		}
+	case seeReason:
+		if kind == jsonspan.String {
+			m.reason.set(text)
+		}
+	case seeChoices:
+		m.position = 0
+	case seeChoice:
+		m.inChoice, m.index, m.finish = true, m.position, ""
+		m.position++
+	case seeIndex:
+		if n, ok := whole(text); ok && kind == jsonspan.Number {
+			m.index = int(min(n, 1<<20))
+		}
+	case seeFinish:
+		if !isText {
+			return
+		}
+		m.finish = decoded(text)
+		if !m.inChoice {
+			a.finish(0, m.finish)
+		}
+	case seeTextAgain:
+		a.Output = a.Output || isText
+	case seePiece:
+		if isText {
+			a.Written += total
+		}
+	case seeText, seeThought, seeArguments, seeRefusal:
+		if !isText {
+			return
+		}
+		a.Written += total
+		a.Content = true
+		a.Output = a.Output || id != seeThought
+		a.ToolCalls = a.ToolCalls || id == seeArguments
+		a.Refusal = a.Refusal || id == seeRefusal
+	case seeMedia:
+		a.Output, a.Content = true, true
+	case seeCall:
+		a.Output, a.Content, a.ToolCalls = true, true, true
+	case seeServed:
+		a.ServerTools = true
+	case seeItem:
+		if isText {
+			m.item(text)
+		}
+	case seeDelta:
+		if kind == jsonspan.String {
+			m.delta = total
+		}
+	case seeError:
+		if kind == jsonspan.False || kind == jsonspan.String && !isText {
+			return
+		}
+		a.Failed = true
+		if isText {
+			a.ErrorMessage = decoded(text)
+		}
+	case seeErrorType:
+		if isText && a.ErrorType == "" {
+			a.ErrorType = decoded(text)
+		}
+	case seeErrorMessage:
+		if isText && a.ErrorMessage == "" {
+			a.ErrorMessage = decoded(text)
+		}
+	case seeUsage:
+		if kind == jsonspan.Object {
+			m.inUsage, m.usage = true, counters{}
+		}
+	default:
+		if n, ok := whole(text); ok && kind == jsonspan.Number && m.inUsage {
+			c := counter(id - seeCounter)
+			m.usage.value[c], m.usage.known[c] = max(n, m.usage.value[c]), true
+		}
+	}
+}
+
+// leave implements seer.
+func (m *Meter) leave(id sight) {
+	switch id {
+	case seeChoice:
+		m.inChoice = false
+		if m.finish != "" {
+			m.answer.finish(m.index, m.finish)
+		} else {
+			m.answer.choice(m.index)
+		}
+	case seeUsage:
+		m.inUsage = false
+		m.merge()
+	}
+}
+
+// merge takes the usage object that has just ended into account.
+func (m *Meter) merge() {
+	if !m.reply.cumulative {
+		if m.usage.known[countInput] || m.usage.known[countOutput] || m.usage.known[countTotal] {
+			m.counted = m.usage
+		}
+		return
+	}
+	for c, known := range m.usage.known {
+		if known {
+			m.counted.known[c] = true
+			m.counted.value[c] = max(m.counted.value[c], m.usage.value[c])
+		}
+	}
+}
+
+// count fills in the usage of the answer.
+func (m *Meter) count() {
+	v, known := &m.counted.value, &m.counted.known
+	if !known[countInput] && !known[countOutput] && !known[countTotal] {
+		return
+	}
+	u := &m.answer.Usage
+	*u = Usage{
+		Known:        true,
+		Input:        v[countInput],
+		CacheRead:    v[countRead],
+		CacheWrite5m: v[countWrite],
+		Output:       v[countOutput],
+		Reasoning:    v[countReasoning],
+	}
+	if known[countWrite5m] || known[countWrite1h] {
+		u.CacheWrite5m, u.CacheWrite1h = v[countWrite5m], v[countWrite1h]
+	}
+	if m.reply.cumulative {
+		// Anthropic counts cached input apart.
+		u.Input += u.CacheRead + u.CacheWrite5m + u.CacheWrite1h
+	} else if rest := v[countTotal] - u.Input; known[countTotal] && rest > u.Output {
+		// Some providers leave reasoning out of the completion (xAI, Gemini),
+		// but not out of the total and the bill.
+		u.Output = rest
+	}
+}
+
+// item notes the type of an output item or content block.
+func (m *Meter) item(text []byte) {
+	a := &m.answer
+	switch name := string(text); {
+	case name == "tool_use":
+		a.ToolCalls, a.Output, a.Content = true, true, true
+	case name == "server_tool_use", name == "mcp_tool_use", strings.HasSuffix(name, "_tool_result"):
+		a.ServerTools = true
+	case name == "redacted_thinking":
+		a.Content = true
+	case name == "refusal":
+		a.Refusal = true
+	default:
+		t := itemTypeByName[name]
+		switch {
+		case t == nil:
+		case t.class == itemCall, name == "mcp_approval_request":
+			a.ToolCalls, a.Output, a.Content = true, true, true
+		case t.class == itemServerTool:
+			a.ServerTools = true
+		}
+	}
+}
+
+// decoded is the text of an encoded string of which the end may be missing.
+func decoded(raw []byte) string {
+	// An escape at the end may be cut.
+	for cut := 0; cut < 12 && cut <= len(raw); cut++ {
+		if validEscapes(raw[:len(raw)-cut]) {
+			return strings.ToValidUTF8(string(jsonspan.AppendUnquoted(nil, raw[:len(raw)-cut])), "")
+		}
+	}
+	return ""
+}
+
+// whole is the value of a number that is not negative and has no fraction.
+func whole(text []byte) (int64, bool) {
+	if len(text) == 0 || len(text) > 18 {
+		return 0, false
+	}
+	var n int64
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int64(c-'0')
+	}
+	return n, true
+}
+
+// watching builds the tree of what is watched from paths.
+func watching(tables ...map[string]sight) *watch {
+	root := new(watch)
+	for _, paths := range tables {
+		for path, id := range paths {
+			root.add(path, id)
+		}
+	}
+	return root
+}
+
+// below is paths with prefix before each.
+func below(prefix string, paths map[string]sight) map[string]sight {
+	out := make(map[string]sight, len(paths))
+	for path, id := range paths {
+		out[prefix+path] = id
+	}
+	return out
+}
+
+// errorSights are the members of an error object, whose member is an object
+// or a string.
+var errorSights = map[string]sight{
+	"error":         seeError,
+	"error.type":    seeErrorType,
+	"error.message": seeErrorMessage,
+}
