@@ -32,7 +32,19 @@ func AppendUnquoted(dst, raw []byte) []byte {
 			}
 			r, n := unicodeAt(raw, i)
 			i += n
-			j = len(appendRune(out[:j], r))
+			switch {
+			case r < 0x80:
+				out[j] = byte(r)
+				j++
+			case r < 0x800:
+				out[j], out[j+1] = 0xC0|byte(r>>6), 0x80|byte(r)&0x3F
+				j += 2
+			case r < 0x10000: // surrogates, too
+				out[j], out[j+1], out[j+2] = 0xE0|byte(r>>12), 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F
+				j += 3
+			default:
+				j += utf8.EncodeRune(out[j:], r)
+			}
 		}
 	}
 	return dst[:len(dst)+j]
@@ -93,10 +105,12 @@ func appendRune(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
+// hex4 is the number that four hexadecimal digits spell.
 func hex4(b []byte) rune {
-	return hexValue(b[0])<<12 | hexValue(b[1])<<8 | hexValue(b[2])<<4 | hexValue(b[3])
+	// A digit's value is in its low half; letters have bit 6 set and count
+	// from 1 there.
+	w := binary.LittleEndian.Uint32(b)
+	w = w&0x0F0F0F0F + (w>>6&0x01010101)*9
+	w = w<<4 | w>>8 // bytes 0 and 2 now hold two digits each
+	return rune(w&0xFF<<8 | w>>16&0xFF)
 }
-
-// hexValue is the value of a hexadecimal digit: the letters have bit 6 set and
-// count from 1 in the low four bits.
-func hexValue(c byte) rune { return rune(c&15 + c>>6*9) }
