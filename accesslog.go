@@ -65,7 +65,7 @@ func carriesCredential(r *http.Request) bool {
 			return true
 		}
 	}
-	return strings.Contains(r.URL.RawQuery, credentialParam+"=") && r.URL.Query().Has(credentialParam)
+	return r.URL.RawQuery != "" && r.URL.Query().Has(credentialParam)
 }
 
 // redactRequest returns a copy of r, as it came in, without credentials.

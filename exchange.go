@@ -187,6 +187,7 @@ func (x *exchange) forward(next caddyhttp.Handler) error {
 	if len(providers) > 0 {
 		return x.forwardToProviders(providers)
 	}
+	x.r.RequestURI = redactURI(x.r.RequestURI) // for reverse_proxy's debug log
 	// The response is read on its way back, so it must come as it is.
 	x.r.Header.Set("Accept-Encoding", "identity")
 	x.pause()

@@ -193,6 +193,7 @@ func (a *attempt) request(ctx context.Context) (*http.Request, error) {
 		target.RawPath = p.preset.Path(p.base, raw, x.format)
 	}
 	req.URL = target
+	req.RequestURI = redactURI(req.RequestURI) // for reverse_proxy's debug log
 	if p.own {
 		stripCredentials(req)
 		target.RawQuery = stripParam(target.RawQuery, credentialParam)

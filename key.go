@@ -154,14 +154,11 @@ func presented(r *http.Request) (secret string, ok bool) {
 			ok = found(value) && ok
 		}
 	}
-	if strings.Contains(r.URL.RawQuery, credentialParam+"=") {
-		query := r.URL.Query()
+	if query := r.URL.Query(); query.Has(credentialParam) {
 		for _, value := range query[credentialParam] {
 			ok = found(value) && ok
 		}
-		if query.Has(credentialParam) {
-			r.URL.RawQuery = stripParam(r.URL.RawQuery, credentialParam)
-		}
+		r.URL.RawQuery = stripParam(r.URL.RawQuery, credentialParam)
 	}
 	return secret, ok
 }
