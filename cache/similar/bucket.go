@@ -16,7 +16,7 @@ type bucket struct {
 	// table of 1 + positions in items.
 	place []uint32
 	// crowd stands in for items in a signature bucket that has outgrown
-	// crowdAt.
+	// its limit.
 	crowd *crowd
 	// spread, in a bucket of members, is how many there are once they are
 	// indexed by signature; items is empty then.

@@ -22,11 +22,9 @@ type crowd struct {
 }
 
 const (
-	crowdAt     = 512 // length at which a bucket becomes a crowd
 	crowdSample = 256 // entries that an order is taken from
 	crowdParts  = 8   // most parts of a question in a crowd: a search's look-ups grow with their square
 	maxPrefix   = crowdParts + 2
-	longList    = 512 // length of a list that asks for a new era
 	maxEras     = 4
 )
 
@@ -39,49 +37,49 @@ type era struct {
 }
 
 // newCrowd makes a crowd of items.
-func newCrowd(s *slab, floor float64, items []item) *crowd {
+func newCrowd(x *Index, s *slab, items []item) *crowd {
 	c := &crowd{}
 	for i := range crowdSample {
 		c.recent[i] = items[i*len(items)/crowdSample].ref
 	}
-	c.start(s)
+	c.start(x, s)
 	for i := range items {
-		c.add(s, floor, items[i])
+		c.add(x, s, items[i])
 	}
 	return c
 }
 
 // start opens an era with the order of the sample.
-func (c *crowd) start(s *slab) {
-	e := &era{ranks: rankWords(s, c.recent[:]), outgrown: 8 * max(c.n, crowdAt)}
+func (c *crowd) start(x *Index, s *slab) {
+	e := &era{ranks: rankWords(s, c.recent[:]), outgrown: 8 * max(c.n, x.crowdAt)}
 	c.eras = append(c.eras, e)
 }
 
-func (c *crowd) add(s *slab, floor float64, it item) {
+func (c *crowd) add(x *Index, s *slab, it item) {
 	e := c.eras[len(c.eras)-1]
 	c.recent[c.at] = it.ref
 	c.at = (c.at + 1) % crowdSample
 	longest := 0
 	var prefix [maxPrefix]uint64
-	for j, w := range e.prefixOf(s, floor, it.ref, prefix[:0]) {
+	for j, w := range e.prefixOf(x, s, it.ref, prefix[:0]) {
 		if b := e.lists.add(s, listTag(w, int(it.n), j), it); b != nil {
 			longest = max(longest, len(b.items))
 		}
 	}
 	c.n++
 	e.n++
-	if longest > longList && e.n >= e.outgrown && len(c.eras) < maxEras {
-		c.start(s)
+	if longest > x.longList && e.n >= e.outgrown && len(c.eras) < maxEras {
+		c.start(x, s)
 	}
 }
 
 // remove takes the entry ref out of the era it was filed in.
-func (c *crowd) remove(s *slab, floor float64, ref uint32) {
+func (c *crowd) remove(x *Index, s *slab, ref uint32) {
 	size := int(s.at(ref).n)
 	var prefix [maxPrefix]uint64
 	for k := len(c.eras) - 1; k >= 0; k-- {
 		e := c.eras[k]
-		words := e.prefixOf(s, floor, ref, prefix[:0])
+		words := e.prefixOf(x, s, ref, prefix[:0])
 		if !e.lists.remove(listTag(words[0], size, 0), ref) {
 			continue
 		}
@@ -99,9 +97,9 @@ func (c *crowd) remove(s *slab, floor float64, ref uint32) {
 
 // prefixOf returns the words that the entry ref is filed under: as many as a
 // match at the floor, with a set as small as can be, may lack, and one more.
-func (e *era) prefixOf(s *slab, floor float64, ref uint32, prefix []uint64) []uint64 {
+func (e *era) prefixOf(x *Index, s *slab, ref uint32, prefix []uint64) []uint64 {
 	words := s.wordsOf(s.at(ref))
-	low, _ := sizesFor(floor, len(words))
+	low, _ := sizesFor(x.floor, len(words))
 	return e.ranks.first(words, len(words)-low+1, prefix)
 }
 

@@ -24,6 +24,19 @@ type Index struct {
 	parts  *[MaxWords + 1]uint16
 	shards []shard
 	places []place
+	limits
+}
+
+// limits are the lengths at which a list gives way to something that finds more
+// and costs more. Tests lower them.
+type limits struct {
+	// spreadAt is the number of members up to which a partition is a plain
+	// list. Behind the lexical guard nearly every partition stays one.
+	spreadAt int
+	// crowdAt is the length at which a signature bucket becomes a crowd.
+	crowdAt int
+	// longList is the length of a crowd's list that asks for a new era.
+	longList int
 }
 
 // place is a part of the directory of ids. Its lock is taken before a shard's.
@@ -53,6 +66,7 @@ func New(o Options) *Index {
 		parts:  partsFor(floor),
 		shards: make([]shard, n),
 		places: make([]place, n),
+		limits: limits{spreadAt: 16, crowdAt: 512, longList: 512},
 	}
 	for i := range x.places {
 		x.places[i].at = map[uint64]location{}
@@ -127,13 +141,18 @@ func (x *Index) Search(partition Key, q *Question, threshold float64, now int64)
 	threshold = max(threshold, 1.0/(2*MaxWords))
 	s := search{store: &sh.store, q: q, partition: partition, now: now, level: threshold}
 	s.low, s.high = sizesFor(threshold, n)
-	s.setBounds()
-	switch b := sh.members.bucketOf(ref); {
-	case b == nil || b.spread == 0:
+	if b := sh.members.bucketOf(ref); b == nil || b.spread == 0 {
+		s.setBounds()
 		s.ref(&sh.members, ref)
-	case threshold < x.floor:
+		return s.id, s.score, s.found
+	}
+	if s.low, s.high = sh.sizes.clip(s.low, s.high); s.high < s.low {
+		return 0, 0, false
+	}
+	s.setBounds()
+	if threshold < x.floor {
 		s.all()
-	default:
+	} else {
 		s.signatures(sh, x.parts, hash)
 	}
 	return s.id, s.score, s.found

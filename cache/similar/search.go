@@ -147,7 +147,7 @@ func (s *search) all() {
 // parts. The question's own class comes first; a set equal to it can only be
 // there.
 func (s *search) signatures(sh *shard, parts *[MaxWords + 1]uint16, hash uint64) {
-	n := len(s.q.words)
+	n := min(max(len(s.q.words), s.low), s.high)
 	first, last := n, n
 	for first > s.low && parts[first-1] == parts[n] {
 		first--

@@ -2,10 +2,6 @@ package similar
 
 import "sync"
 
-// spreadAt is the number of members up to which a partition is a plain list.
-// Behind the lexical guard nearly every partition stays one.
-const spreadAt = 16
-
 // shard is the part of an index behind one lock.
 type shard struct {
 	mu    sync.RWMutex
@@ -14,6 +10,7 @@ type shard struct {
 	members tagIndex
 	// signatures finds the entries of the other ones, by signature.
 	signatures tagIndex
+	sizes      sizeSet // of the entries in signatures
 	n          int
 	sums       [maxParts]uint64 // of the entry at hand, under the write lock
 	_          [64]byte         // keeps the locks of two shards off one cache line
@@ -54,7 +51,7 @@ func (s *shard) insert(x *Index, hash uint64, partition Key, q *Question, id uin
 	case b.spread > 0:
 		b.spread++
 		s.sign(x, ref)
-	case len(b.items) > spreadAt:
+	case len(b.items) > x.spreadAt:
 		for i := range b.items {
 			s.sign(x, b.items[i].ref)
 		}
@@ -83,6 +80,7 @@ func (s *shard) remove(x *Index, ref uint32) {
 func (s *shard) sign(x *Index, ref uint32) {
 	e := s.store.at(ref)
 	it := s.store.item(ref)
+	s.sizes.add(int(e.n))
 	hash := partitionHash(e.partition, e.fingerprint)
 	sums := s.sums[:x.parts[e.n]]
 	clear(sums)
@@ -92,9 +90,9 @@ func (s *shard) sign(x *Index, ref uint32) {
 		switch {
 		case b == nil:
 		case b.crowd != nil:
-			b.crowd.add(&s.store, x.floor, it)
-		case len(b.items) >= crowdAt && len(sums) <= crowdParts:
-			b.crowd = newCrowd(&s.store, x.floor, b.items)
+			b.crowd.add(x, &s.store, it)
+		case len(b.items) >= x.crowdAt && len(sums) <= crowdParts:
+			b.crowd = newCrowd(x, &s.store, b.items)
 			b.items, b.place = nil, nil
 		}
 	}
@@ -103,6 +101,7 @@ func (s *shard) sign(x *Index, ref uint32) {
 // unsign takes the entry ref out from under its signatures.
 func (s *shard) unsign(x *Index, ref uint32) {
 	e := s.store.at(ref)
+	s.sizes.remove(int(e.n))
 	hash := partitionHash(e.partition, e.fingerprint)
 	sums := s.sums[:x.parts[e.n]]
 	clear(sums)
@@ -114,7 +113,7 @@ func (s *shard) unsign(x *Index, ref uint32) {
 			s.signatures.remove(tag, ref)
 			continue
 		}
-		b.crowd.remove(&s.store, x.floor, ref)
+		b.crowd.remove(x, &s.store, ref)
 		if b.crowd.n == 0 {
 			s.signatures.close(tag)
 		}
