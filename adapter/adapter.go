@@ -134,7 +134,8 @@ type Request struct {
 	Calls    []Call   // in prompt order
 	Results  []Result // in prompt order
 
-	ids  idTable
-	args argTable
-	text []byte // scratch for decoded ids
+	members fields // of the root
+	ids     idTable
+	args    argTable
+	text    []byte // scratch for decoded ids
 }

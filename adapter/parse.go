@@ -66,14 +66,14 @@ func (r *Request) Parse(f Format, body []byte) error {
 		return NotObject
 	}
 	r.Format, r.Root = f, root
-	var members fields
+	members := &r.members
 	unique := members.read(&r.Doc, root)
-	r.findModel(&members)
+	r.findModel(members)
 	r.Stream = r.Doc.Is(members.get(fieldStream), jsonspan.True)
 	if !unique {
 		return DuplicateKey
 	}
-	if fault := wires[f].parse(r, &members); fault != 0 {
+	if fault := wires[f].parse(r, members); fault != 0 {
 		r.drop()
 		return fault
 	}
