@@ -32,8 +32,11 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //	llm_gateway [<matcher>] {
 //		optimize <optimizer> [<level>] [{ ... }]
 //		optimize off
+//		cache off|exact|similar [<threshold>] [{ ... }]
 //		model <name-or-glob...> {
 //			optimize ...
+//			cache ...
+//			price <input> <output> [<cached_input>]
 //			provider <name...>
 //			upstream_model <name>
 //		}
@@ -65,6 +68,7 @@ func handlerDirectives(h *Handler, helper *httpcaddyfile.Helper) directives {
 	optimize := optimizeParser{target: &h.Optimize}
 	return directives{
 		"optimize":         optimize.parse,
+		"cache":            once(func(d *caddyfile.Dispenser) error { return parseCache(d, &h.Cache) }),
 		"model":            func(d *caddyfile.Dispenser) error { return parseModel(d, &h.Models) },
 		"key":              func(d *caddyfile.Dispenser) error { return parseKey(d, &h.Keys) },
 		"provider":         func(d *caddyfile.Dispenser) error { return parseProvider(d, helper, &h.Providers) },
@@ -86,6 +90,8 @@ func modelDirectives(m *Model) directives {
 			}
 			return nil
 		}),
+		"cache": once(func(d *caddyfile.Dispenser) error { return parseCache(d, &m.Cache) }),
+		"price": once(func(d *caddyfile.Dispenser) error { return parsePrice(d, &m.Price) }),
 		"upstream_model": once(func(d *caddyfile.Dispenser) (err error) {
 			m.UpstreamModel, err = oneArg(d, "the provider's name of the model")
 			return err

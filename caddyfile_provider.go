@@ -182,6 +182,7 @@ func parseUSD(d *caddyfile.Dispenser, target *float64) error {
 //	key <name> user <name> {
 //		models <glob...>
 //		optimize ...
+//		cache ...
 //		rpm <n>
 //		tpm <n>
 //		concurrency <n>
@@ -221,6 +222,7 @@ func keyDirectives(k *Key) directives {
 			return nil
 		}),
 		"optimize":    optimize.parse,
+		"cache":       once(func(d *caddyfile.Dispenser) error { return parseCache(d, &k.Cache) }),
 		"rpm":         once(func(d *caddyfile.Dispenser) error { return parseInt(d, &k.RPM) }),
 		"tpm":         once(func(d *caddyfile.Dispenser) error { return parseInt(d, &k.TPM) }),
 		"concurrency": once(func(d *caddyfile.Dispenser) error { return parseInt(d, &k.Concurrency) }),

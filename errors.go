@@ -26,6 +26,7 @@ type gatewayError struct {
 
 // Codes of the errors that the gateway itself answers.
 const (
+	codeNotCached       = "not_cached"
 	codeUnknownKey      = "unknown_key"
 	codeModelRequired   = "model_required"
 	codeModelNotAllowed = "model_not_allowed"

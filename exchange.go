@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/access"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/cache"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize"
 )
 
@@ -43,6 +44,18 @@ type exchange struct {
 	bytesRead     int64
 	unread        *gatewayError // why the body could not be read as JSON
 	sessionHeader string        // X-Gateway-Session
+
+	cacheAsked cache.Directives
+	cached     *cache.Lookup
+	notStored  cache.Reason
+	client     context.Context // of the client's connection, when r has another
+
+	meter     adapter.Meter
+	sentBytes int
+	returned  bool // the handlers behind returned normally
+	usage     adapter.Usage
+	estimated bool // usage is an estimate
+	cost      float64
 
 	key      *Key
 	lease    *access.Lease
@@ -170,6 +183,7 @@ func (x *exchange) setBody() {
 	r.Body = sent.open()
 	r.GetBody = nil // a server request; the reader above is not replayed
 	r.ContentLength = int64(len(sent.bytes))
+	x.sentBytes = len(sent.bytes)
 	r.TransferEncoding = nil
 	r.Header.Set("Content-Length", strconv.Itoa(len(sent.bytes)))
 	if x.decoded {
@@ -219,7 +233,9 @@ func (x *exchange) passThrough(next caddyhttp.Handler) error {
 // end closes the exchange, also when the handlers behind panicked with
 // http.ErrAbortHandler, which goes on its way.
 func (x *exchange) end() {
-	x.lease.Settle(context.WithoutCancel(x.r.Context()), -1, 0)
+	x.account()
+	x.settle()
+	x.closeCache()
 	x.releaseBody()
 	if x.view != nil {
 		giveBack(x.view)
@@ -229,6 +245,27 @@ func (x *exchange) end() {
 		x.count()
 	}
 	x.redact.write(x)
+}
+
+// finish is called when the handlers behind have returned without a panic, so
+// that the answer, if there is one, came to its end.
+func (x *exchange) finish(err error) {
+	if err != nil {
+		return
+	}
+	x.returned = true
+	x.store()
+}
+
+// settle tells the limiter what the request really used.
+func (x *exchange) settle() {
+	tokens := -1
+	if x.usage.Known || x.estimated {
+		tokens = int(x.usage.Input + x.usage.Output)
+	} else if x.fromCache() || x.tee.status >= 400 {
+		tokens = 0
+	}
+	x.lease.Settle(context.WithoutCancel(x.r.Context()), tokens, x.cost)
 }
 
 // releaseBody lets go of the request body. The transport may still read it;
@@ -279,6 +316,32 @@ func (x *exchange) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	}
 	if x.skipped != "" {
 		enc.AddString("skipped", x.skipped)
+	}
+	if x.key != nil {
+		enc.AddString("key", x.key.Name)
+	}
+	if x.route != "" {
+		enc.AddString("route", x.route)
+		enc.AddInt("attempts", x.attempts)
+	}
+	if result := x.tee.Header().Get(cache.HeaderResult); result != "" {
+		enc.AddString("cache", result)
+	}
+	if x.usage.Known || x.estimated {
+		enc.AddInt64("input_tokens", x.usage.Input)
+		enc.AddInt64("output_tokens", x.usage.Output)
+		if x.usage.CacheRead > 0 {
+			enc.AddInt64("cache_read_tokens", x.usage.CacheRead)
+		}
+		if x.usage.Reasoning > 0 {
+			enc.AddInt64("reasoning_tokens", x.usage.Reasoning)
+		}
+		if x.estimated {
+			enc.AddBool("usage_estimated", true)
+		}
+		if x.cost > 0 {
+			enc.AddFloat64("cost_usd", x.cost)
+		}
 	}
 	enc.AddFloat64("overhead_ms", float64(x.own)/float64(time.Millisecond))
 	if x.tee.firstByte > 0 {

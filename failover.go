@@ -86,7 +86,7 @@ func (x *exchange) giveUp(ctx context.Context, last *attempt, providers []*Provi
 	switch {
 	case last != nil && last.status != 0:
 		return last.deliver()
-	case x.r.Context().Err() != nil:
+	case x.clientContext().Err() != nil:
 		x.tee.WriteHeader(statusClientClosed)
 		return nil
 	case errors.Is(context.Cause(ctx), errDeadline):

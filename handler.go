@@ -14,7 +14,7 @@ import (
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	asked, warning := takeOverrides(r.Header, h.overrides)
 	x := h.newExchange(w, r, endpointOf(r))
-	x.sessionHeader = asked.session
+	x.sessionHeader, x.cacheAsked = asked.session, asked.cache
 	defer x.end()
 	if done, err := x.authenticate(); done {
 		return err
@@ -33,10 +33,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return err
 	}
 	x.choose(asked.settings, warning)
+	if done, err := x.lookup(); done {
+		return err
+	}
 	x.optimize()
 	x.renameModel()
 	x.setBody()
-	return x.forward(next)
+	err := x.forward(next)
+	x.finish(err)
+	return err
 }
 
 // endpointOf tells which wire format r is for, by method and path. The body

@@ -1,12 +1,15 @@
 package llmgateway
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/cache"
 )
 
 // Request headers. All that start with headerPrefix are the gateway's and
@@ -32,11 +35,12 @@ const (
 
 // gatewayAnswers are the response headers that only this gateway sets; those
 // of another gateway further upstream are removed.
-var gatewayAnswers = []string{headerOverhead, headerApplied, headerSavedBytes, headerSavedTokens, headerSkipped, headerWarning, headerRoute, headerAttempts}
+var gatewayAnswers = []string{headerOverhead, headerApplied, headerSavedBytes, headerSavedTokens, headerSkipped, headerWarning, headerRoute, headerAttempts, cache.HeaderResult, cache.HeaderScore}
 
 // overrides are what a client asks for in the gateway's own request headers.
 type overrides struct {
 	settings settings
+	cache    cache.Directives
 	session  string
 }
 
@@ -45,6 +49,7 @@ type overrides struct {
 // header then counts as not sent. Naming the session is not a matter of
 // permission: it only keeps a conversation together.
 func takeOverrides(header http.Header, allowed bool) (asked overrides, err error) {
+	asked.cache, err = cache.ParseDirectives(header, allowed)
 	for name, values := range header {
 		if !strings.HasPrefix(name, headerPrefix) {
 			continue
@@ -52,7 +57,8 @@ func takeOverrides(header http.Header, allowed bool) (asked overrides, err error
 		switch name {
 		case headerOptimize:
 			if allowed {
-				asked.settings, err = parseOptimize(values)
+				set, problem := parseOptimize(values)
+				asked.settings, err = set, errors.Join(err, problem)
 			}
 		case headerSession:
 			asked.session = values[0]

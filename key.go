@@ -34,6 +34,9 @@ type Key struct {
 	// Optimize are the client's optimizers, over those of model and site.
 	Optimize *Optimize `json:"optimize,omitempty"`
 
+	// Cache is what holds for the client's answers, over model and site.
+	Cache *Cache `json:"cache,omitempty"`
+
 	// RPM and TPM limit requests and tokens per minute. Default: no limit.
 	RPM int `json:"rpm,omitempty"`
 	TPM int `json:"tpm,omitempty"`

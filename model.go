@@ -18,6 +18,12 @@ type Model struct {
 	// Optimize are the optimizers for these models, over those of the site.
 	Optimize *Optimize `json:"optimize,omitempty"`
 
+	// Cache is what holds for these models' answers, over that of the site.
+	Cache *Cache `json:"cache,omitempty"`
+
+	// Price is what these models' tokens cost.
+	Price *Price `json:"price,omitempty"`
+
 	// Providers are the names of the providers that serve these models, in the
 	// order in which they are tried. Default: all that speak the wire format.
 	Providers []string `json:"providers,omitempty"`

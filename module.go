@@ -48,6 +48,9 @@ type Handler struct {
 	// the client says otherwise. Default: none.
 	Optimize *Optimize `json:"optimize,omitempty"`
 
+	// Cache says which answers may be reused. Default: none.
+	Cache *Cache `json:"cache,omitempty"`
+
 	// Models are settings by model name. Exact names beat patterns, patterns
 	// count in the order given here.
 	Models []*Model `json:"models,omitempty"`
@@ -82,6 +85,7 @@ type Handler struct {
 	logger    *zap.Logger
 	keys      *keyTable
 	limiter   *access.Limiter
+	plans     *cachePlans
 	passes    *passTable
 	panics    *logLimiter
 
@@ -124,6 +128,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.provisionProviders(ctx, repl); err != nil {
 		return err
 	}
+	if err := h.provisionCaches(repl); err != nil {
+		return err
+	}
 	h.limiter = access.NewLimiter(nil, time.Now)
 	return registerMetrics(ctx)
 }
@@ -139,9 +146,16 @@ func (h *Handler) Validate() error {
 	return nil
 }
 
+// Cleanup gives back what this instance acquired, also when Provision failed
+// half-way. Requests of the old configuration may still be in flight.
+func (h *Handler) Cleanup() error {
+	return h.plans.close()
+}
+
 // Interface guards
 var (
 	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddy.CleanerUpper          = (*Handler)(nil)
 	_ caddy.Validator             = (*Handler)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
 )

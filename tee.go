@@ -3,9 +3,13 @@ package llmgateway
 import (
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/cache"
 )
 
 // tee is the response writer that the handlers behind the gateway see. It
@@ -32,7 +36,7 @@ func (t *tee) WriteHeader(status int) {
 		return
 	}
 	t.wroteHeader, t.status = true, status
-	t.x.answering(t.Header())
+	t.x.answering(status, t.Header())
 	t.ResponseWriter.WriteHeader(status)
 }
 
@@ -44,6 +48,9 @@ func (t *tee) Write(b []byte) (int, error) {
 	t.observe(b)
 	n, err := t.ResponseWriter.Write(b)
 	t.size += int64(n)
+	if err != nil && t.x.followed() {
+		return len(b), nil
+	}
 	return n, err
 }
 
@@ -58,13 +65,24 @@ func (t *tee) FlushError() error {
 	if !t.wroteHeader {
 		t.WriteHeader(http.StatusOK)
 	}
-	return http.NewResponseController(t.ResponseWriter).Flush()
+	err := http.NewResponseController(t.ResponseWriter).Flush()
+	if err != nil && t.x.followed() {
+		return nil
+	}
+	return err
 }
 
 // observe sees every chunk of the response body before it is written.
 func (t *tee) observe(b []byte) {
 	if t.firstByte == 0 && len(b) > 0 {
 		t.firstByte = max(time.Since(t.x.mark), 1)
+	}
+	if t.x.fromCache() {
+		return
+	}
+	t.x.meter.Write(b)
+	if t.x.cached != nil && t.x.cached.Recorder != nil {
+		t.x.cached.Recorder.Write(b)
 	}
 }
 
@@ -88,7 +106,7 @@ func (b *resumedBody) Read(p []byte) (int, error) {
 }
 
 // answering is called once, right before the response header is written.
-func (x *exchange) answering(header http.Header) {
+func (x *exchange) answering(status int, header http.Header) {
 	if len(x.h.Providers) == 0 || x.attempts > 0 {
 		x.releaseBody()
 	}
@@ -96,7 +114,18 @@ func (x *exchange) answering(header http.Header) {
 		return
 	}
 	for _, name := range gatewayAnswers {
-		delete(header, name) // another gateway's, further upstream
+		if !x.fromCache() || !strings.HasPrefix(name, cache.HeaderResult) {
+			delete(header, name) // another gateway's, further upstream
+		}
+	}
+	if status == http.StatusOK {
+		x.meter.Start(x.format, adapter.IsEventStream(header.Get("Content-Type")))
+	}
+	if x.cached != nil && !x.cached.Answered() {
+		if x.cached.Recorder != nil {
+			x.cached.Recorder.Header(status, header)
+		}
+		x.cached.SetHeaders(header)
 	}
 	overhead := formatMillis(int64(x.own))
 	header.Set(headerOverhead, overhead)

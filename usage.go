@@ -1,0 +1,63 @@
+package llmgateway
+
+import (
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
+)
+
+// Price is what the tokens of a model cost, in USD per million.
+type Price struct {
+	Input  float64 `json:"input"`
+	Output float64 `json:"output"`
+	// CachedInput is for input that the provider read from its prompt cache.
+	// Default: the price of input.
+	CachedInput *float64 `json:"cached_input,omitempty"`
+}
+
+// Anthropic bills input that is written into its prompt cache at a multiple of
+// the price of input.
+const (
+	write5mFactor = 1.25
+	write1hFactor = 2
+)
+
+// cost is what u costs at p, in USD.
+func (p *Price) cost(u adapter.Usage) float64 {
+	if p == nil {
+		return 0
+	}
+	cached := p.Input
+	if p.CachedInput != nil {
+		cached = *p.CachedInput
+	}
+	plain := max(u.Input-u.CacheRead-u.CacheWrite5m-u.CacheWrite1h, 0)
+	return (float64(plain)*p.Input +
+		float64(u.CacheRead)*cached +
+		float64(u.CacheWrite5m)*p.Input*write5mFactor +
+		float64(u.CacheWrite1h)*p.Input*write1hFactor +
+		float64(u.Output)*p.Output) / 1e6
+}
+
+// account finds out what the request used, when it is over. What a client
+// that went away has not seen counts as far as it was produced.
+func (x *exchange) account() {
+	if x.fromCache() || !x.tee.wroteHeader || x.tee.status >= 400 {
+		return
+	}
+	answer := x.meter.Answer()
+	x.usage = answer.Usage
+	if !x.usage.Known && x.tee.status == 200 && x.format != adapter.Unknown {
+		x.estimated = true
+		x.usage.Input = int64(x.sentBytes / bytesPerToken)
+		x.usage.Output = int64(answer.Written / bytesPerToken)
+	} else if x.tee.status == 200 && !x.returned && x.usage.Output < int64(answer.Written/bytesPerToken) {
+		// The stream broke off before the final count.
+		x.estimated = true
+		x.usage.Output = int64(answer.Written / bytesPerToken)
+	}
+	if x.entry != nil {
+		x.cost = x.entry.Price.cost(x.usage)
+	}
+}
+
+// fromCache reports whether the answer came from the cache.
+func (x *exchange) fromCache() bool { return x.cached != nil && x.cached.Answered() }
