@@ -167,7 +167,7 @@ var programs = table(
 
 	// Files, searches and documents.
 	row("ls dir exa eza lsd tree find fd fdfind du df locate mdfind stat wc Get-ChildItem gci", entries),
-	row("ps lsof netstat ss top who last mount lsblk systemctl", entries),
+	row("ps lsof netstat ss top who last mount lsblk", entries),
 	row("grep egrep fgrep rg ag ack ugrep zgrep pcregrep findstr sls Select-String", program{kind: filters, class: Grep, tool: Search}),
 	row("cat bat batcat less more head tail nl tac type zcat Get-Content gc strings pygmentize glow expand fold fmt pr view", document),
 	row("sed awk gawk mawk perl cut tr column sort uniq paste rev ts unbuffer ansi2txt", program{kind: reads}),

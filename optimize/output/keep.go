@@ -1,0 +1,422 @@
+package output
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/marker"
+)
+
+// Keep puts into keep, which it resets, the lines of an output of the given
+// class that may not be elided: what Important says, the lines that belong to
+// each failure as the tool writes them, and lines that look like markers. What
+// is not in keep is routine. For the classes that have no routine lines
+// (files, JSON, diffs, Unknown) that is nothing.
+func Keep(keep *Set, class Class, tool Tool, lines *Lines) {
+	n := lines.Len()
+	keep.Reset(n)
+	switch class {
+	case TestOutput, Build, Log, Progress:
+		k := keepers.Get().(*keeper)
+		k.find(keep, class, tool, lines)
+		k.lines, k.keep = nil, nil
+		keepers.Put(k)
+	case NDJSON:
+		keepRecords(keep, lines)
+	case Grep, Listing:
+		m := lenient
+		if class == Listing {
+			m = strict
+		}
+		for i := range n {
+			if line := lines.Line(i); important(line, m) != None || marker.Is(line) {
+				keep.Add(i)
+			}
+		}
+	case GitLog, GitStatus, DiffStat:
+		for i := range n {
+			if line := lines.Line(i); gitTrouble(line) || marker.Is(line) {
+				keep.Add(i)
+			}
+		}
+	default:
+		keep.AddRange(0, n)
+	}
+}
+
+var keepers = sync.Pool{New: func() any { return new(keeper) }}
+
+// keeper finds the lines that belong to failures. A failure opens a block:
+// a section, which goes on to its known end whatever stands in it, or details,
+// which go on as long as lines are indented further or look like details.
+type keeper struct {
+	lines *Lines
+	keep  *Set
+	class Class
+	tool  Tool
+	sev   []Severity
+
+	section section
+	details bool
+	depth   int // details: the indent of the line they belong to
+	blanks  int // details: blank lines since the last one
+
+	last     int           // the last important line, -1 at first
+	running  int           // where the running test began (gtest, XCTest), -1 at first
+	sawRuns  bool          // go test -v: there are lines that say which test runs
+	sawFails bool          // go test: there is a failed test
+	headers  [maxDepth]int // the last line of each indent, -1 at first
+}
+
+// maxDepth bounds the indents that are told apart when a header is looked for.
+const maxDepth = 32
+
+func (k *keeper) find(keep *Set, class Class, tool Tool, lines *Lines) {
+	n := lines.Len()
+	*k = keeper{lines: lines, keep: keep, class: class, tool: tool, sev: k.sev[:0], last: -1, running: -1}
+	for i := range k.headers {
+		k.headers[i] = -1
+	}
+	starts, filled := 0, 0
+	for i := range n {
+		line := lines.Line(i)
+		sev := k.severity(line)
+		k.sev = append(k.sev, sev)
+		if class == Log && len(line) > 0 && line[0] != '\r' {
+			filled++
+			if recordStart(line) {
+				starts++
+			}
+		}
+	}
+	if class == Log && 2*starts >= filled {
+		k.records()
+		return
+	}
+	for i := range n {
+		k.line(i)
+	}
+	if k.sawRuns && k.sawFails {
+		k.goTests()
+	}
+}
+
+// severity is Important with what the class adds.
+func (k *keeper) severity(line []byte) Severity {
+	sev := Important(line)
+	if sev != None {
+		return sev
+	}
+	switch k.class {
+	case Build, TestOutput:
+		if located(line) {
+			return Failure
+		}
+		if k.tool == Lint && len(line) > 0 && !Passing(line) && !progressing(line) {
+			return Failure
+		}
+		if numbered(line) > 0 {
+			return Failure
+		}
+	}
+	if marker.Is(line) {
+		return Detail
+	}
+	return None
+}
+
+// line looks at line i, with all lines before it done.
+func (k *keeper) line(i int) {
+	line := k.lines.Line(i)
+	sev := k.sev[i]
+	if k.section != noSection {
+		if !k.section.ends(line) {
+			k.keep.Add(i)
+			if sev != None {
+				k.last = i
+				k.noteGo(line)
+			}
+			return
+		}
+		closed := k.section.closedBy(line)
+		k.section, k.details, k.blanks = noSection, false, 0
+		if closed {
+			k.keep.Add(i)
+			return
+		}
+	}
+	width, blank := indent(line)
+	if blank {
+		if k.details {
+			k.blanks++
+		}
+		return
+	}
+	if k.details && sev == None {
+		k.detail(i, line, width)
+	}
+	if sev != None {
+		k.failure(i, line, width, sev)
+	} else if !k.details {
+		k.unimportant(i, line)
+	}
+	if width < maxDepth {
+		k.headers[width] = i
+		for w := width + 1; w < maxDepth; w++ {
+			k.headers[w] = -1
+		}
+	}
+}
+
+// maxBlanks is how many blank lines may stand between the details of a failure.
+const maxBlanks = 2
+
+// detail keeps line i if it is a detail of the failure before it, and ends the
+// details if it is not.
+func (k *keeper) detail(i int, line []byte, width int) {
+	if k.blanks > maxBlanks || Passing(line) || kbuild(line) || width <= k.depth && !detailLine(line) {
+		k.details = false
+		return
+	}
+	k.keep.AddRange(i-k.blanks, i+1)
+	k.blanks = 0
+}
+
+// failure keeps the important line i with what stands in front of it, and
+// opens what may follow.
+func (k *keeper) failure(i int, line []byte, width int, sev Severity) {
+	from := i
+	if k.details && k.blanks <= maxBlanks && width > k.depth {
+		from = i - k.blanks // still inside the details of another
+	}
+	k.keep.AddRange(from, i+1)
+	k.last = i
+	if k.details && width > k.depth && sev == Detail {
+		k.blanks = 0
+		return
+	}
+	if !k.details || width <= k.depth || k.blanks > maxBlanks {
+		k.depth = width
+	}
+	k.details, k.blanks = true, 0
+	k.context(i, width)
+	k.noteGo(line)
+	k.section = sectionOf(k.lines, i)
+	if k.section == toTestStart && k.running >= 0 {
+		k.keep.AddRange(k.running, i)
+	}
+	if k.section == toTestStart {
+		k.section = noSection
+	}
+}
+
+// unimportant looks at a line that is neither important nor a detail.
+func (k *keeper) unimportant(i int, line []byte) {
+	switch {
+	case line[0] == '[' && hasPrefix(line, "[ RUN  ") || line[0] == 'T' && hasPrefix(line, "Test Case '"):
+		k.running = i
+	case line[0] == '=' && hasPrefix(line, "=== "):
+		k.sawRuns = true
+	case underlines(line):
+		// The two lines above are the place and the code; a failure just
+		// above those belongs to them.
+		from := i - 2
+		if k.last >= 0 && i-k.last <= 6 {
+			from = min(from, k.last)
+		}
+		k.keep.AddRange(from, i+1)
+		k.details, k.depth, k.blanks = true, 0, 0
+	default:
+		if s := sectionOf(k.lines, i); s != noSection && s != toTestStart {
+			k.section = s
+			k.keep.Add(i)
+		}
+	}
+}
+
+// context keeps the lines that say what the important line i is about: the
+// headers above it that are indented less, and lines right above it that
+// introduce it.
+func (k *keeper) context(i, width int) {
+	if k.class == TestOutput || k.class == Build {
+		for w := min(width, maxDepth) - 1; w >= 0; w-- {
+			if h := k.headers[w]; h >= 0 {
+				k.keep.Add(h)
+			}
+		}
+	}
+	at := i - 1
+	if at >= 0 {
+		if _, blank := indent(k.lines.Line(at)); blank {
+			at--
+		}
+	}
+	for n := 0; at >= 0 && n < maxDepth && introduces(k.lines.Line(at)); n++ {
+		k.keep.AddRange(at, i)
+		at--
+	}
+}
+
+// introduces reports whether a line belongs to the one below it.
+func introduces(line []byte) bool {
+	t := trimRight(line)
+	if len(t) == 0 {
+		return false
+	}
+	switch t[0] {
+	case '#':
+		if hasPrefix(t, "# ") {
+			return true
+		}
+	case 'I':
+		if hasPrefix(t, "In file included from ") {
+			return true
+		}
+	case ' ':
+		if hasPrefix(t, "                 from ") {
+			return true
+		}
+	case 'T':
+		if hasPrefix(t, "TASK [") {
+			return true
+		}
+	case 'F':
+		if hasPrefix(t, "File \"") {
+			return true
+		}
+	}
+	return t[len(t)-1] == ':' && !Passing(line) && !progressing(line)
+}
+
+// records keeps whole records of a log: lines from one that starts a record to
+// the next, if any of them is important.
+func (k *keeper) records() {
+	n := k.lines.Len()
+	from, hit := 0, false
+	for i := range n {
+		if i > from && recordStart(k.lines.Line(i)) {
+			k.record(from, i, hit)
+			from, hit = i, false
+		}
+		hit = hit || k.sev[i] != None
+	}
+	k.record(from, n, hit)
+}
+
+// maxRecord bounds the lines of a record that is kept as a whole.
+const maxRecord = 400
+
+func (k *keeper) record(from, to int, hit bool) {
+	if !hit {
+		return
+	}
+	if to-from <= maxRecord {
+		for to > from+1 && len(trimRight(k.lines.Line(to-1))) == 0 {
+			to--
+		}
+		k.keep.AddRange(from, to)
+		return
+	}
+	k.keep.Add(from)
+	k.details, k.section = false, noSection
+	for i := from; i < to; i++ {
+		k.line(i)
+	}
+}
+
+// gitTrouble reports whether a line of git's output is about git itself rather
+// than about commits or files.
+func gitTrouble(line []byte) bool {
+	if len(line) < 5 {
+		return false
+	}
+	switch line[0] {
+	case 'f':
+		return hasPrefix(line, "fatal:")
+	case 'e':
+		return hasPrefix(line, "error:")
+	case 'w':
+		return hasPrefix(line, "warning:")
+	case 'h':
+		return hasPrefix(line, "hint:")
+	case 'C':
+		return hasPrefix(line, "CONFLICT")
+	case '\t':
+		return hasPrefix(line, "\tboth ") || hasPrefix(line, "\tdeleted by ") || hasPrefix(line, "\tadded by ")
+	case 'O', 'H', 'Y', 'U', 'A', 'D', 'u':
+		for _, s := range [...]string{
+			"On branch", "HEAD detached", "Your branch", "You have", "You are", "Unmerged paths", "Unstaged", "Untracked files", "Not currently",
+			"All conflicts", "UU ", "AA ", "DD ", "UD ", "DU ", "AU ", "UA ",
+		} {
+			if hasPrefix(line, s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keepRecords keeps the important lines of newline-delimited JSON. For the
+// events of go test -json that is what the tests wrote, and all events of
+// tests that failed.
+func keepRecords(keep *Set, lines *Lines) {
+	var failed map[string]bool
+	for i := range lines.Len() {
+		line := lines.Line(i)
+		if !goEvent(line) {
+			if Important(line) != None || marker.Is(line) {
+				keep.Add(i)
+			}
+			continue
+		}
+		if hasJSON(line, "Action", "fail") || hasJSON(line, "Action", "build-fail") {
+			keep.Add(i)
+			if failed == nil {
+				failed = make(map[string]bool)
+			}
+			failed[string(jsonText(line, "Package"))+" "+string(jsonText(line, "Test"))] = true
+		} else if out := jsonText(line, "Output"); out != nil && Important(bytes.TrimSuffix(bytes.ReplaceAll(out, []byte(`\t`), []byte("\t")), []byte(`\n`))) != None {
+			keep.Add(i)
+		}
+	}
+	if failed == nil {
+		return
+	}
+	for i := range lines.Len() {
+		line := lines.Line(i)
+		if !goEvent(line) {
+			continue
+		}
+		// A package fails when one of its tests does; its own events are few.
+		if failed[string(jsonText(line, "Package"))+" "+string(jsonText(line, "Test"))] {
+			keep.Add(i)
+		}
+	}
+}
+
+// goEvent reports whether a line is an event of go test -json.
+func goEvent(line []byte) bool {
+	return (hasPrefix(line, `{"Time":"`) || hasPrefix(line, `{"Action":"`)) && bytes.Contains(line, []byte(`"Action":"`))
+}
+
+func hasJSON(line []byte, name, value string) bool { return string(jsonText(line, name)) == value }
+
+// jsonText is the encoded value of the string field name, nil if there is none.
+func jsonText(line []byte, name string) []byte {
+	var key [32]byte
+	k := append(append(append(key[:0], '"'), name...), `":"`...)
+	at := bytes.Index(line, k)
+	if at < 0 {
+		return nil
+	}
+	at += len(k)
+	for i := at; i < len(line); i++ {
+		switch line[i] {
+		case '\\':
+			i++
+		case '"':
+			return line[at:i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+package output
+
+import "bytes"
+
+// section is a stretch of output that is kept up to its end, whatever stands
+// in it.
+type section uint8
+
+const (
+	noSection   section = iota
+	toHeader            // pytest: === FAILURES ===, to the next such header
+	toResult            // cargo: failures:, to test result:
+	toFiles             // vitest: ⎯⎯ Failed Tests ⎯⎯, to the counts
+	toNextRun           // mocha, rspec, phpunit: a list of failures, to the totals or a test that passed
+	toTest              // jest: ● name, to the next test
+	toBuildEnd          // gradle: What went wrong, to BUILD FAILED
+	toRule              // unittest: FAIL: name, to a line of ===
+	toFence             // docker: the step that failed, to ------
+	toStackEnd          // go: panic, to what is no stack
+	toRace              // go: DATA RACE, to a line of ===
+	toNextCTest         // ctest: ***Failed, to the next test
+	toBoxEnd            // terraform: ╷ ... ╵
+	toBlank             // to the next blank line
+	toTestStart         // not a section: what the test wrote stands before this line
+)
+
+// sectionOf says which section line i of lines opens.
+func sectionOf(lines *Lines, i int) section {
+	line := lines.Line(i)
+	at := skipSpaces(line, 0)
+	t := trimRight(line[at:])
+	if len(t) < 4 {
+		return noSection
+	}
+	next := func() []byte {
+		if i+1 < lines.Len() {
+			return trimRight(lines.Line(i + 1))
+		}
+		return nil
+	}
+	switch t[0] {
+	case '=':
+		if headed(t) && (bytes.Contains(t, []byte(" FAILURES ")) || bytes.Contains(t, []byte(" ERRORS "))) {
+			return toHeader
+		}
+	case 'f':
+		switch {
+		case string(t) == "failures:":
+			return toResult
+		case at == 0 && hasPrefix(t, "fatal error: "):
+			return toStackEnd
+		}
+	case 'p', 'g', 'S':
+		if at == 0 && (hasPrefix(t, "panic: ") || hasPrefix(t, "goroutine ") || hasPrefix(t, "SIG") && bytes.IndexByte(t, ':') > 0) {
+			return toStackEnd
+		}
+	case 'W':
+		if hasPrefix(t, "WARNING: DATA RACE") {
+			return toRace
+		}
+	case 'F', 'E':
+		switch {
+		case string(t) == "Failures:" || hasPrefix(t, "Failed examples:"):
+			return toNextRun
+		case hasPrefix(t, "FAILURE: Build failed"):
+			return toBuildEnd
+		case at == 0 && (hasPrefix(t, "FAIL: ") || hasPrefix(t, "ERROR: ")) && allOf(next(), '-'):
+			return toRule
+		case string(t) == "Failure:" || string(t) == "Error:":
+			return toBlank // rails
+		}
+	case '*':
+		if hasPrefix(t, "* What went wrong:") {
+			return toBuildEnd
+		}
+	case 'T':
+		if hasPrefix(t, "There was ") && isDigit(byteAt(t, 10)) || hasPrefix(t, "There were ") && isDigit(byteAt(t, 11)) {
+			return toNextRun
+		}
+		if hasPrefix(t, "Test Case '") && hasSuffix(t, ".") && bytes.Contains(t, []byte("' failed")) {
+			return toTestStart
+		}
+	case '[':
+		if hasPrefix(t, "[  FAILED  ]") {
+			return toTestStart
+		}
+	case '-':
+		if string(t) == "------" && hasPrefix(next(), " > ") {
+			return toFence
+		}
+	case 0xE2:
+		switch {
+		case hasPrefix(t, "● ") && at <= 4:
+			return toTest
+		case hasPrefix(t, "⎯") && (bytes.Contains(t, []byte("Failed ")) || bytes.Contains(t, []byte("Unhandled "))):
+			return toFiles
+		case hasPrefix(t, "✖ failing tests:"):
+			return toNextRun
+		case string(t) == "╷":
+			return toBoxEnd
+		}
+	}
+	if c := t[0]; isDigit(c) {
+		if n := numbered(line); n > 0 {
+			if rest := t[n-at:]; hasPrefix(rest, "Failure:") || hasPrefix(rest, "Error:") {
+				return toBlank // minitest
+			}
+			return noSection
+		}
+		j := 0
+		for j < len(t) && (isDigit(t[j]) || t[j] == '/') {
+			j++
+		}
+		switch rest := t[j:]; {
+		case string(rest) == " failing" && t[0] != '0': // mocha
+			return toNextRun
+		case bytes.Contains(rest, []byte("Test ")) && bytes.Contains(rest, []byte("***")):
+			return toNextCTest
+		}
+	}
+	return noSection
+}
+
+// ends reports whether line stands behind the section s.
+func (s section) ends(line []byte) bool {
+	at := skipSpaces(line, 0)
+	t := trimRight(line[at:])
+	switch s {
+	case toHeader:
+		return headed(t)
+	case toResult:
+		return hasPrefix(t, "test result:")
+	case toFiles:
+		return hasPrefix(t, "Test Files ") || hasPrefix(t, "Tests ")
+	case toNextRun:
+		return hasPrefix(t, "Finished in") || hasPrefix(t, "FAILURES!") || hasPrefix(t, "ERRORS!") || Passing(line)
+	case toTest:
+		if len(t) == 0 || t[0] >= 0x80 && !hasPrefix(t, "●") && !Passing(line) {
+			return false
+		}
+		if at == 0 {
+			for _, w := range [...]string{"PASS ", "FAIL ", "Test Suites:", "Tests:", "Snapshots:", "Ran all test"} {
+				if hasPrefix(t, w) {
+					return true
+				}
+			}
+		}
+		return hasPrefix(t, "● ") && at <= 4 || Passing(line)
+	case toBuildEnd:
+		return at == 0 && hasPrefix(t, "BUILD FAILED")
+	case toRule, toRace:
+		return allOf(t, '=') || hasPrefix(t, "Ran ")
+	case toFence:
+		return string(t) == "------"
+	case toStackEnd:
+		return !stackLine(line, t, at)
+	case toNextCTest:
+		return hasPrefix(t, "Start ") || bytes.Contains(t, []byte("Test #")) || bytes.Contains(t, []byte("% tests passed"))
+	case toBoxEnd:
+		return string(t) == "╵" || !hasPrefix(t, "│")
+	case toBlank:
+		return len(t) == 0
+	}
+	return true
+}
+
+// closedBy reports whether the line that ends the section s belongs to it.
+func (s section) closedBy(line []byte) bool {
+	switch s {
+	case toFence, toBoxEnd, toRace, toResult:
+		return true
+	}
+	return false
+}
+
+// stackLine reports whether a line may belong to the stacks of a Go panic.
+func stackLine(line, t []byte, at int) bool {
+	if len(t) == 0 || at > 0 {
+		return true
+	}
+	switch {
+	case hasPrefix(t, "goroutine "), hasPrefix(t, "created by "), hasPrefix(t, "panic:"), hasPrefix(t, "[signal "), hasPrefix(t, "[recovered"),
+		hasPrefix(t, "runtime"), hasPrefix(t, "main."), hasPrefix(t, "testing."), hasPrefix(t, "..."), hasPrefix(t, "fatal error:"), hasPrefix(t, "PC="),
+		hasPrefix(t, "signal arrived"), hasPrefix(t, "SIG"):
+		return true
+	case hasPrefix(t, "FAIL"), hasPrefix(t, "ok "), hasPrefix(t, "--- "), hasPrefix(t, "=== "), hasPrefix(t, "PASS"):
+		return false
+	}
+	// A function with its arguments, or a register: rax    0x0
+	return t[len(t)-1] == ')' && bytes.IndexByte(t, '(') > 0 || len(t) < 40 && bytes.Contains(t, []byte(" 0x"))
+}
+
+// headed reports whether a line is a header of pytest: === text ===.
+func headed(t []byte) bool {
+	return len(t) > 8 && t[0] == '=' && t[1] == '=' && t[len(t)-1] == '=' && bytes.IndexByte(t, ' ') > 0
+}
+
+// allOf reports whether a line is a rule drawn with c.
+func allOf(t []byte, c byte) bool {
+	if len(t) < 10 {
+		return false
+	}
+	for _, d := range t {
+		if d != c {
+			return false
+		}
+	}
+	return true
+}
+
+// numbered returns where the text starts in a line like "  1) name", or 0.
+func numbered(line []byte) int {
+	i := skipSpaces(line, 0)
+	j := i
+	for j < len(line) && isDigit(line[j]) {
+		j++
+	}
+	if j > i && j-i <= 6 && byteAt(line, j) == ')' && byteAt(line, j+1) == ' ' {
+		return j + 2
+	}
+	return 0
+}
+
+// kbuild reports whether a line is a step of make as the Linux kernel and many
+// others print it: "  CC      path". It is indented, but no detail.
+func kbuild(line []byte) bool {
+	i := skipSpaces(line, 0)
+	j := i
+	for j < len(line) && ('A' <= line[j] && line[j] <= 'Z' || j > i && (line[j] == '_' || isDigit(line[j]))) {
+		j++
+	}
+	return i > 0 && j-i >= 2 && j-i <= 10 && byteAt(line, j) == ' ' && (byteAt(line, j+1) == ' ' || byteAt(line, j+1) == '[')
+}
+
+// detailWords start lines that belong to a failure though they are not
+// indented.
+var detailWords = prefixTable(
+	"at ", "Caused by", "Suppressed:", "File \"", "from ", "note:", "help:", "hint:", "info:", "--> ", "==> ", "+++ ", "@@ ", "- Expected", "+ Received", "- expected",
+	"+ actual", "Expected", "Received", "expected", "actual", "Actual", "DETAIL", "HINT", "LINE ", "CONTEXT", "STATEMENT", "QUERY", "During handling", "The above exception",
+	"goroutine ", "created by ", "Stack trace", "stack backtrace", "Stack:", "Backtrace", "backtrace", "Traceback", "thrown in", "Call Stack", "note: ", "Did you mean", "did you mean",
+	"Require stack", "Requested by", "required by", "npm ERR!", "npm error", "code:", "errno:", "syscall:", "path:", "{ ", "}", "...", "|", "^", "Diff:", "Difference", "left:", "right:",
+	"First differing", "- ", "+ ", "? ", "Error:", "Reason:", "reason:", "Cause:", "cause:", "See ", "see ", "Fix:", "Hint:", "Note:", "In file included", "in file", "compilation terminated",
+)
+
+// detailLine reports whether a line looks like a detail of a failure, whatever
+// its indent.
+func detailLine(line []byte) bool {
+	i := skipSpaces(line, 0)
+	t := line[i:]
+	if len(t) == 0 {
+		return false
+	}
+	for _, w := range detailWords[t[0]] {
+		if hasPrefix(t, w) {
+			return true
+		}
+	}
+	switch {
+	case t[0] == '#' && len(t) > 3 && isDigit(t[1]): // frames of PHP and gdb, not the steps of docker
+		j := 1
+		for j < len(t) && isDigit(t[j]) {
+			j++
+		}
+		c := byteAt(t, j+1)
+		return byteAt(t, j) == ' ' && (c == '/' || c == '{' || c == ' ' || hasPrefix(t[j+1:], "0x") || hasPrefix(t[j+1:], "[internal") || bytes.Contains(t, []byte("): ")))
+	case t[0] == '=' && hasPrefix(t, "= "):
+		return true
+	case hasPrefix(t, "❯ "), hasPrefix(t, "│"), hasPrefix(t, "╰"), hasPrefix(t, "├"), hasPrefix(t, "╵"):
+		return true
+	}
+	return codeFrame(line) || underlines(line)
+}
