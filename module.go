@@ -86,6 +86,7 @@ type Handler struct {
 	keys      *keyTable
 	limiter   *access.Limiter
 	plans     *cachePlans
+	lists     *modelLists
 	passes    *passTable
 	panics    *logLimiter
 
@@ -131,6 +132,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.provisionCaches(repl); err != nil {
 		return err
 	}
+	h.lists = &modelLists{lists: make(map[*Provider]modelList), now: time.Now}
 	h.limiter = access.NewLimiter(nil, time.Now)
 	return registerMetrics(ctx)
 }
