@@ -17,3 +17,8 @@ func chatBody(size int, question string) string {
 	fmt.Fprintf(&b, `,{"role":"user","content":"%s"}],"stream":false}`, question)
 	return b.String()
 }
+
+// chatQuestion is a chat request that asks question.
+func chatQuestion(question string) string {
+	return `{"model":"gpt-5-mini","messages":[{"role":"system","content":"Answer as a harbour office."},{"role":"user","content":"` + question + `"}]}`
+}

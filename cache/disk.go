@@ -70,7 +70,7 @@ const maxQueued = 64 << 20
 
 // openDisk opens the store that s describes.
 func openDisk(s StoreConfig, env *environment) (Store, error) {
-	file, err := openFile(s.Path)
+	file, err := openFile(s.Path, env.log)
 	if err != nil {
 		return nil, err
 	}

@@ -33,8 +33,11 @@ var diskFiles struct {
 // lockWait is how long an open waits for another process to let go of a file.
 const lockWait = 3 * time.Second
 
-// openFile opens the database at path, or joins those who have it open.
-func openFile(path string) (*diskFile, error) {
+// openFile opens the database at path, or joins those who have it open. A
+// database that is damaged beyond use is set aside, and a new one takes its
+// place: a cache is not worth a gateway that does not start. A file that is
+// no database stays as it is.
+func openFile(path string, log *reporter) (*diskFile, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -51,17 +54,15 @@ func openFile(path string) (*diskFile, error) {
 		f.uses++
 		return f, nil
 	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
-		Timeout:        lockWait,
-		FreelistType:   bbolt.FreelistMapType,
-		NoFreelistSync: true,
-	})
-	switch {
-	case errors.Is(err, berrors.ErrTimeout):
-		return nil, fmt.Errorf("%s: in use by another process", path)
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch), errors.Is(err, berrors.ErrChecksum):
-		return nil, fmt.Errorf("%s: not a cache, or damaged beyond use; move it away: %w", path, err)
-	case err != nil:
+	db, err := openDatabase(path)
+	if errors.Is(err, errDamaged) {
+		log.report("cache: the file is damaged and was set aside as "+path+damagedSuffix, err)
+		if err := os.Rename(path, path+damagedSuffix); err != nil {
+			return nil, err
+		}
+		db, err = openDatabase(path)
+	}
+	if err != nil {
 		return nil, err
 	}
 	f := &diskFile{db: db, path: path, uses: 1}
@@ -70,6 +71,48 @@ func openFile(path string) (*diskFile, error) {
 	}
 	diskFiles.byPath[path] = f
 	return f, nil
+}
+
+// errDamaged says that a database cannot be used.
+var errDamaged = errors.New("damaged database")
+
+// damagedSuffix is where a damaged database is set aside.
+const damagedSuffix = ".damaged"
+
+// openDatabase opens the database at path.
+func openDatabase(path string) (db *bbolt.DB, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	var file *os.File
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errDamaged, p)
+			if file != nil {
+				file.Close() // and with it the lock, which bbolt has forgotten
+			}
+		}
+	}()
+	db, err = bbolt.Open(path, 0o600, &bbolt.Options{
+		Timeout:      lockWait,
+		FreelistType: bbolt.FreelistMapType,
+		// The list of free pages is kept in the file: to make it anew bbolt reads
+		// the whole file in another goroutine, and a damaged page would end the
+		// process from there.
+		NoFreelistSync: false,
+		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+			var err error
+			file, err = os.OpenFile(name, flag, mode)
+			return file, err
+		},
+	})
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return nil, fmt.Errorf("%s: in use by another process", path)
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch):
+		return nil, fmt.Errorf("%s: not a cache; choose another path or move it away: %w", path, err)
+	case errors.Is(err, berrors.ErrChecksum):
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return db, err
 }
 
 // close ends one use of f, and with the last one closes the file.

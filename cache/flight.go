@@ -31,8 +31,11 @@ type flights struct {
 	mu     sync.Mutex
 	byHash map[Hash]*flight
 
-	landed atomic.Uint64 // flights that have left byHash
-	held   atomic.Int64  // bytes in the buffers of flights under way
+	// landed counts flights that have ended, each before it can be seen to have.
+	// Whoever finds no flight to join, but sees that the count has changed since
+	// it looked into the store, looks again.
+	landed atomic.Uint64
+	held   atomic.Int64 // bytes in the buffers of flights under way
 	max    int64
 }
 
@@ -106,7 +109,6 @@ func (f *flight) unlist() {
 	if s.byHash[f.key.hash] == f {
 		delete(s.byHash, f.key.hash)
 	}
-	s.landed.Add(1)
 }
 
 // wake tells everybody who waits for a change. f.mu is held.
@@ -285,10 +287,12 @@ func (f *flight) release() {
 // ended, it stays as it is.
 func (f *flight) end(whole bool) {
 	f.mu.Lock()
-	switch {
-	case f.state > streaming:
+	if f.state > streaming {
 		f.mu.Unlock()
 		return
+	}
+	f.all.landed.Add(1)
+	switch {
 	case whole && f.keep:
 		f.state = complete
 	case f.state == streaming:

@@ -50,6 +50,9 @@ var (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// checksum is the checksum of b.
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
 // compressFrom is the size from which compressing pays, in bytes; maxPlain
 // bounds what a record may unpack to.
 const (
@@ -88,7 +91,7 @@ func (k *keyring) sealRecord(kind recordKind, name []byte, t *tags, plain []byte
 	b = append(b, recordSchema, byte(kind), flags)
 	b = t.appendTo(b)
 	b = k.seal.Seal(b, nil, plain, associated(b, name))
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.LittleEndian.AppendUint32(b, checksum(b))
 }
 
 // openRecord is the plain text of the record b under name. The error is
@@ -98,7 +101,7 @@ func (k *keyring) openRecord(kind recordKind, name, b []byte) ([]byte, error) {
 		return nil, err
 	}
 	end := len(b) - recordTail
-	if crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {
+	if checksum(b[:end]) != binary.LittleEndian.Uint32(b[end:]) {
 		return nil, errCorrupt
 	}
 	if recordKind(b[5]) != kind {
