@@ -1,0 +1,148 @@
+package rtk
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/output"
+)
+
+// Report says what Compress did with one text.
+type Report struct {
+	Level   Level // the level that applied
+	Class   output.Class
+	Tool    output.Tool
+	Lines   int  // lines of the text
+	Elided  int  // lines that went
+	Changed bool // whether the text is another one now
+}
+
+// Compress appends the shorter form of a tool result to dst. hint says what
+// the call promised. When nothing is to be changed dst comes back as it is and
+// the report says so. The result depends on the arguments alone; it is shorter
+// than text, consists of whole lines of it and of markers, and applying
+// Compress to it changes nothing.
+func Compress(level Level, hint output.Hint, text, dst []byte) ([]byte, Report) {
+	if len(text) < level.smallest() {
+		return dst, Report{Level: level.For(len(text))}
+	}
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	out, r := s.shorten(level, hint, text, dst)
+	if !r.Changed {
+		return dst, r
+	}
+	// A text is left alone when what would become of it is not final.
+	result := out[len(dst):]
+	var again Report
+	if s.again, again = s.shorten(level, hint, result, s.again[:0]); again.Changed {
+		return dst, Report{Level: r.Level, Class: r.Class, Tool: r.Tool, Lines: r.Lines}
+	}
+	return out, r
+}
+
+// scratch is the memory of one run.
+type scratch struct {
+	lines output.Lines
+	keep  output.Set
+	again []byte
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// shorten is Compress without the proof that the result is final.
+func (s *scratch) shorten(level Level, hint output.Hint, text, dst []byte) ([]byte, Report) {
+	level = level.For(len(text))
+	p := &levels[level]
+	r := Report{Level: level}
+	if len(text) < p.min {
+		return dst, r
+	}
+	s.lines.Split(text)
+	defer s.lines.Reset()
+	r.Lines = s.lines.Len()
+	r.Class, r.Tool = output.ClassifyLines(hint, &s.lines)
+	switch {
+	case r.Class == output.JSON:
+		out, ok := minify(dst, text)
+		r.Changed = ok
+		return out, r
+	case r.Lines <= 2*p.edge:
+		return dst, r
+	case r.Class.Failing():
+		output.Keep(&s.keep, r.Class, r.Tool, &s.lines)
+	case r.Class == output.NDJSON && logRecords(&s.lines):
+		output.Keep(&s.keep, r.Class, r.Tool, &s.lines)
+	case !p.aware:
+		return dst, r
+	case r.Class == output.Listing, r.Class == output.Grep, r.Class == output.DiffStat:
+		output.Keep(&s.keep, r.Class, r.Tool, &s.lines)
+	case r.Class == output.GitLog:
+		output.Keep(&s.keep, r.Class, r.Tool, &s.lines)
+		keepCommits(&s.keep, &s.lines)
+	case r.Class == output.GitStatus:
+		output.Keep(&s.keep, r.Class, r.Tool, &s.lines)
+		keepStatus(&s.keep, &s.lines, p.edge)
+	case r.Class == output.Diff:
+		keepDiff(&s.keep, &s.lines, p.edge)
+	default:
+		return dst, r
+	}
+	s.keepEdges(p.edge)
+	out, elided := s.elide(dst, text, r.Class)
+	r.Elided, r.Changed = elided, elided > 0
+	return out, r
+}
+
+// keepEdges keeps the first and last n lines. The empty line behind the last
+// line feed is not counted.
+func (s *scratch) keepEdges(n int) {
+	total := s.lines.Len()
+	s.keep.AddRange(0, n)
+	end := total
+	if len(s.lines.Line(total-1)) == 0 {
+		end--
+	}
+	s.keep.AddRange(end-n, total)
+}
+
+// minify appends a JSON text that stands in one line without white space
+// between its tokens; ok is false if there is none.
+func minify(dst, text []byte) (out []byte, ok bool) {
+	body := bytes.TrimRight(text, "\r\n")
+	if bytes.IndexByte(body, '\n') >= 0 {
+		return dst, false
+	}
+	out = jsonspan.Compact(dst, body)
+	if len(out)-len(dst) == len(body) {
+		return dst, false
+	}
+	return append(out, text[len(body):]...), true
+}
+
+// logRecords reports whether newline-delimited JSON is a log: its first lines
+// have a level, a time or a message. Rows of data are not shortened.
+func logRecords(lines *output.Lines) bool {
+	n, hits := 0, 0
+	for i := 0; i < lines.Len() && n < 32; i++ {
+		line := lines.Line(i)
+		if len(line) == 0 {
+			continue
+		}
+		n++
+		for _, key := range logKeys {
+			if bytes.Contains(line, key) {
+				hits++
+				break
+			}
+		}
+	}
+	return n > 0 && 10*hits >= 9*n
+}
+
+// logKeys are members that records of logs have and rows of data rarely do.
+var logKeys = [][]byte{
+	[]byte(`"level":`), []byte(`"severity":`), []byte(`"lvl":`), []byte(`"log.level":`), []byte(`"loglevel":`), []byte(`"levelname":`), []byte(`"@timestamp":`),
+	[]byte(`"logger":`), []byte(`"Action":"`), []byte(`"PRIORITY":`), []byte(`"severityText":`), []byte(`"level" :`), []byte(`"msg":`),
+}

@@ -1,0 +1,133 @@
+package rtk
+
+import (
+	"sync"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/memo"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/output"
+)
+
+// Memo remembers what became of a block. It may be shared by passes of all
+// levels.
+type Memo = memo.Memo[Change]
+
+// Change is what became of one block: the JSON string, quotes included, that
+// takes its place, nil if it stays.
+type Change struct{ text []byte }
+
+// NewMemo returns a memo of about maxBytes.
+func NewMemo(maxBytes int64) *Memo { return memo.New[Change](maxBytes) }
+
+// Pass is rtk at one level, an optimize.Pass.
+type Pass struct {
+	level Level
+	memo  *Memo
+}
+
+// New returns the pass of the named level. m may be nil; then every block is
+// worked out anew.
+func New(level string, m *Memo) (*Pass, error) {
+	l, err := ParseLevel(level)
+	if err != nil {
+		return nil, err
+	}
+	return &Pass{l, m}, nil
+}
+
+// Name is rtk.
+func (*Pass) Name() string { return name }
+
+// Level is the name of the pass's level.
+func (p *Pass) Level() string { return p.level.String() }
+
+// Apply shortens the tool results of d that are no errors and not frozen.
+func (p *Pass) Apply(d *optimize.Draft) optimize.Outcome {
+	var out optimize.Outcome
+	for i := range d.Req.Blocks {
+		b := &d.Req.Blocks[i]
+		if b.Kind != adapter.ToolResult || b.IsError || b.Frozen || b.Message >= 0 && d.Drop[b.Message] {
+			continue
+		}
+		raw := d.Raw(i)
+		// An escape takes at least two bytes for one, so a shorter encoded
+		// text is a shorter text; a longer one is measured when decoded.
+		if len(raw)-len(`""`) < p.level.smallest() {
+			continue
+		}
+		out.Blocks++
+		if text := p.change(hintFor(d.Req, b.Call), raw).text; text != nil {
+			d.New[i] = text
+			out.Changed++
+			out.Saved += len(raw) - len(text)
+		}
+	}
+	return out
+}
+
+// change is what becomes of the JSON string raw.
+func (p *Pass) change(hint output.Hint, raw []byte) Change {
+	salt := saltOf(p.level, hint)
+	if p.memo != nil {
+		if c, ok := p.memo.Get(salt, raw); ok {
+			return c
+		}
+	}
+	b := buffers.Get().(*buffer)
+	defer buffers.Put(b)
+	b.text = jsonspan.AppendUnquoted(b.text[:0], raw[1:len(raw)-1])
+	var c Change
+	var r Report
+	if b.out, r = Compress(p.level, hint, b.text, b.out[:0]); r.Changed {
+		b.raw = jsonspan.AppendQuoted(b.raw[:0], b.out)
+		if len(b.raw) < len(raw) {
+			c.text = append(make([]byte, 0, len(b.raw)), b.raw...)
+		}
+	}
+	if p.memo != nil {
+		p.memo.Put(salt, raw, c, len(c.text))
+	}
+	return c
+}
+
+// buffer holds a decoded text and its shorter forms.
+type buffer struct{ text, out, raw []byte }
+
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+// saltOf tells apart what the memo must not mix up.
+func saltOf(level Level, hint output.Hint) uint64 {
+	salt := uint64(level)<<24 | uint64(hint.Class)<<16 | uint64(hint.Tool)<<8
+	if hint.File {
+		salt |= 1
+	}
+	return salt
+}
+
+// hintFor reads the call that a block answers.
+func hintFor(req *adapter.Request, call int) output.Hint {
+	args := req.Args(call)
+	tool := args.Tool()
+	var command string
+	for _, key := range commandKeys {
+		if s, ok := args.String(key); ok {
+			command = s
+			break
+		}
+		if list, ok := args.Strings(key); ok {
+			command = output.JoinArgs(list)
+			break
+		}
+	}
+	if rest, ok := args.Strings("args"); ok && command != "" {
+		command += " " + output.JoinArgs(rest) // {"command":"go","args":["test"]}
+	}
+	path, _ := args.String("file_path", "path", "filePath", "filename", "file", "absolute_path", "target_file", "relative_workspace_path", "url", "uri")
+	return output.HintFor(tool, command, path)
+}
+
+// commandKeys are the arguments in which tools take a command line or an
+// argument vector.
+var commandKeys = [...]string{"command", "cmd", "commands", "script", "commandLine", "command_line", "CommandLine", "bash_command", "shell_command", "argv", "input"}
