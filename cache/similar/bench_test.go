@@ -182,8 +182,8 @@ func BenchmarkSimilarInsertEvict(b *testing.B) {
 	}
 }
 
-// sentence makes a text of n words.
-func sentence(r *rand.Rand, n int) []byte {
+// sampleText makes a text of n words.
+func sampleText(r *rand.Rand, n int) []byte {
 	var s strings.Builder
 	for i := range n {
 		if i > 0 {
@@ -209,7 +209,7 @@ func BenchmarkSimilarDecision(b *testing.B) {
 				r := rand.New(rand.NewPCG(4, 4))
 				var q Question
 				for i := range size.n {
-					if Prepare(&q, sentence(r, 12+r.IntN(49)), guard) {
+					if Prepare(&q, sampleText(r, 12+r.IntN(49)), guard) {
 						f.x.Insert(Key{}, &q, hashed(uint64(i)), 1)
 						if size.n <= 4096 {
 							q.fingerprint = Key{} // L has no guard
@@ -220,7 +220,7 @@ func BenchmarkSimilarDecision(b *testing.B) {
 				asked := make([][]byte, 1024)
 				questions := make([]*Question, 1024)
 				for i := range asked {
-					asked[i] = sentence(r, 36)
+					asked[i] = sampleText(r, 36)
 					questions[i] = new(Question)
 					Prepare(questions[i], asked[i], Off)
 					questions[i].fingerprint = Key{}

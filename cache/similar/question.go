@@ -4,10 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
-	"unicode"
 	"unicode/utf8"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // Limits of what takes part in similar look-ups. A text outside of them is
@@ -23,6 +20,9 @@ const (
 	MaxText = 32 << 10
 	// MaxWords is the largest word set.
 	MaxWords = 2048
+
+	// minText is the length of the shortest text with MinWords words.
+	minText = MinWords*(MinWordChars+1) - 1
 )
 
 // Key names a partition: all that must be equal for two questions to be
@@ -42,6 +42,10 @@ type Question struct {
 	words       []uint64 // ascending, distinct
 	parity      uint64
 	fingerprint Key
+
+	// Room that Prepare works in.
+	tokens       []token
+	folded, word []byte
 }
 
 // Prepare fills dst from text under the zero Secret. It reports whether the
@@ -52,40 +56,31 @@ func Prepare(dst *Question, text []byte, guard Guard) (ok bool) {
 
 // Prepare is the package's Prepare with hashes keyed by s.
 func (s Secret) Prepare(dst *Question, text []byte, guard Guard) (ok bool) {
-	dst.words = dst.words[:0]
-	if len(text) > MaxText || !utf8.Valid(text) {
+	dst.words, dst.tokens = dst.words[:0], dst.tokens[:0]
+	if len(text) < minText || len(text) > MaxText || !utf8.Valid(text) {
 		return false
 	}
-	long := map[uint64]bool{}
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRune(text[i:])
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			i += n
-			continue
-		}
-		var word []byte
-		chars := 0
-		for i < len(text) {
-			r, n = utf8.DecodeRune(text[i:])
-			if !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' {
-				break
-			}
-			word = utf8.AppendRune(word, unicode.ToLower(r))
-			chars++
-			i += n
-		}
-		h := xxhash.Sum64(word) ^ s[0]
-		dst.words = append(dst.words, h)
-		if chars >= MinWordChars {
-			long[h] = true
-		}
+	scan := scanner{q: dst, secret: s, text: text, guard: guard != Off}
+	scan.scan()
+	if scan.longWords < MinWords {
+		return false
 	}
 	dst.seal()
-	dst.fingerprint = Key{uint64(guard), 0}
-	if guard != Off {
-		dst.fingerprint[1] = xxhash.Sum64(text) ^ s[1]
+	if len(dst.words) > MaxWords {
+		return false
 	}
-	return len(long) >= MinWords && len(dst.words) <= MaxWords
+	long := uint64(0)
+	for _, w := range dst.words {
+		long += w & 1
+	}
+	if long < MinWords {
+		return false
+	}
+	dst.fingerprint = Key{uint64(guard), format}
+	if guard != Off {
+		dst.fingerprint = scan.fingerprint(guard)
+	}
+	return true
 }
 
 // seal sorts the words and derives the parity.
