@@ -185,6 +185,7 @@ func (x *exchange) setBody() {
 	r.ContentLength = int64(len(sent.bytes))
 	x.sentBytes = len(sent.bytes)
 	r.TransferEncoding = nil
+	r.Header.Del("Expect") // the body is here; there is nothing to wait for
 	r.Header.Set("Content-Length", strconv.Itoa(len(sent.bytes)))
 	if x.decoded {
 		r.Header.Del("Content-Encoding")

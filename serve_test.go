@@ -1,14 +1,18 @@
 package llmgateway_test
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
@@ -30,12 +34,44 @@ func serve(t testing.TB, site string) string {
 // serveOptions is serve with further global options; it also returns a
 // function that loads another site block in place of the first.
 func serveOptions(t testing.TB, options, site string) (string, func(site string) error) {
+	return serveScheme(t, "http", "auto_https off\n\t"+options, site)
+}
+
+// serveTLS is serve over HTTPS with a certificate of Caddy's own CA. The
+// client speaks HTTP/2 where h2 is set.
+func serveTLS(t testing.TB, h2 bool, site string) (string, *http.Client) {
+	t.Helper()
+	base, _ := serveScheme(t, "https", "auto_https disable_redirects\n\tskip_install_trust\n\tlocal_certs\n\tdefault_sni 127.0.0.1", site)
+	// The CA is made for the test and dies with it.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: h2}
+	t.Cleanup(transport.CloseIdleConnections)
+	// Caddy obtains the certificate after it has loaded.
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(base, "https://"), transport.TLSClientConfig)
+		if err == nil {
+			conn.Close()
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no certificate: %v", err)
+		}
+		runtime.Gosched()
+	}
+	return base, &http.Client{Transport: transport}
+}
+
+func serveScheme(t testing.TB, scheme, options, site string) (string, func(site string) error) {
 	t.Helper()
 	port := freePort(t)
-	dir := t.TempDir()
+	// Not t.TempDir: certificate maintenance may still write while it ends.
+	dir, err := os.MkdirTemp("", "llm-gateway-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	load := func(site string) error {
-		config := fmt.Sprintf("{\n\tadmin off\n\tauto_https off\n\tpersist_config off\n\tgrace_period 1s\n\tstorage file_system %s\n\t%s\n}\nhttp://127.0.0.1:%d {\n%s\n}\n",
-			dir, options, port, site)
+		config := fmt.Sprintf("{\n\tadmin off\n\tpersist_config off\n\tgrace_period 1s\n\tstorage file_system %s\n\t%s\n}\n%s://127.0.0.1:%d {\n%s\n}\n",
+			dir, options, scheme, port, site)
 		adapter := caddyconfig.GetAdapter("caddyfile")
 		json, warnings, err := adapter.Adapt([]byte(config), map[string]any{"filename": "Caddyfile"})
 		if err != nil {
@@ -46,7 +82,10 @@ func serveOptions(t testing.TB, options, site string) (string, func(site string)
 				return fmt.Errorf("warning: %s", w)
 			}
 		}
-		http.DefaultClient.CloseIdleConnections() // the old servers close them
+		// The servers that go close their connections; a POST that meets a
+		// closing one fails.
+		http.DefaultClient.CloseIdleConnections()
+		defer http.DefaultClient.CloseIdleConnections()
 		return caddy.Load(json, true)
 	}
 	if err := load(site); err != nil {
@@ -57,7 +96,7 @@ func serveOptions(t testing.TB, options, site string) (string, func(site string)
 			t.Errorf("stopping: %v", err)
 		}
 	})
-	return fmt.Sprintf("http://127.0.0.1:%d", port), load
+	return fmt.Sprintf("%s://127.0.0.1:%d", scheme, port), load
 }
 
 // freePort finds a loopback port that nobody listens on.

@@ -67,9 +67,18 @@ func protocols() map[string]*http.Client {
 func TestStreamOneToOne(t *testing.T) {
 	list := frames(20)
 	upstream, step := stepped(t, list)
-	for name, outside := range map[string]string{"plain": "", "inside encode": "encode gzip\n"} {
-		base := serve(t, outside+"llm_gateway {\noptimize rtk standard\n}\nreverse_proxy "+upstream.URL)
-		for proto, client := range protocols() {
+	for name, outside := range map[string]string{"plain": "", "inside encode": "encode gzip\n", "https": ""} {
+		site := outside + "llm_gateway {\noptimize rtk standard\n}\nreverse_proxy " + upstream.URL
+		clients := protocols()
+		var base string
+		if name == "https" {
+			var h2 *http.Client
+			base, h2 = serveTLS(t, true, site)
+			clients = map[string]*http.Client{"h2": h2}
+		} else {
+			base = serve(t, site)
+		}
+		for proto, client := range clients {
 			t.Run(name+"/"+proto, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()
@@ -80,6 +89,9 @@ func TestStreamOneToOne(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer res.Body.Close()
+				if want := map[string]int{"http/1.1": 1, "h2c": 2, "h2": 2}[proto]; res.ProtoMajor != want {
+					t.Errorf("HTTP/%d, want HTTP/%d", res.ProtoMajor, want)
+				}
 				buf := make([]byte, 64<<10)
 				for i, frame := range list {
 					step <- struct{}{}
