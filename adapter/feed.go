@@ -11,19 +11,24 @@ import (
 // that it is valid and reports the values of the paths it watches; everything
 // else it only skips. Its memory does not grow with what it reads.
 type feed struct {
-	state    feedState
-	literal  string // rest of true, false or null
-	hex      int    // digits left of a \u escape
-	inKey    bool   // the open string is a key
-	escaped  bool   // the open string has an escape
-	depth    int
-	objects  [jsonspan.MaxDepth / 64]uint64 // by depth: is an object
-	open     [watchDepth]*watch             // by depth: what is watched in the open container
-	at       *watch                         // what is watched of the value that comes or is being read
-	kind     jsonspan.Kind                  // of the scalar that is being read
-	total    int                            // encoded bytes of the string or number, all of them
-	text     [feedText]byte                 // its first bytes, of watched ones
+	feedPlace
+	literal  string         // rest of true, false or null
+	hex      int            // digits left of a \u escape
+	inKey    bool           // the open string is a key
+	escaped  bool           // the open string has an escape
+	kind     jsonspan.Kind  // of the scalar that is being read
+	total    int            // encoded bytes of the string or number, all of them
+	text     [feedText]byte // its first bytes, of watched ones
 	textSize int
+}
+
+// feedPlace is where a feed stands between two tokens.
+type feedPlace struct {
+	state   feedState
+	depth   int
+	objects [jsonspan.MaxDepth / 64]uint64 // by depth: is an object
+	open    [watchDepth]*watch             // by depth: what is watched in the open container
+	at      *watch                         // what is watched of the value that comes or is being read
 }
 
 // watchDepth is the deepest path that can be watched, feedText how much of a
@@ -62,6 +67,7 @@ const (
 // watch is a node of the tree of watched paths.
 type watch struct {
 	id   sight // what to report, 0 for nothing
+	bulk bool  // what differs from event to event
 	keys []watchKey
 	elem *watch // every element of an array
 }
@@ -106,6 +112,7 @@ func (w *watch) add(path string, id sight) {
 		w, path = next, path[n:]
 	}
 	w.id = id
+	w.bulk = id >= firstBulk && id <= lastBulk
 }
 
 // seer is told what stands under the watched paths.
@@ -115,6 +122,9 @@ type seer interface {
 	see(id sight, kind jsonspan.Kind, text []byte, total int)
 	// leave reports that an object or array closes.
 	leave(id sight)
+	// bulk reports that the value of a member that differs from event to event
+	// comes next, at offset i of what is being written.
+	bulk(i int)
 }
 
 // begin starts over with another root.
@@ -138,10 +148,10 @@ func (f *feed) write(p []byte, to seer) {
 		case feedEscape:
 			f.keep(p[i : i+1])
 			i++
-			switch c {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+			switch {
+			case simpleEscape(c):
 				f.state = feedString
-			case 'u':
+			case c == 'u':
 				f.state, f.hex = feedHex, 4
 			default:
 				f.state = feedBad
@@ -189,14 +199,13 @@ func (f *feed) write(p []byte, to seer) {
 				f.pop(to)
 				continue
 			}
-			f.value(c, to)
+			i = f.value(p, i, to)
 		case feedValue:
-			f.value(c, to)
+			i = f.value(p, i, to)
 		case feedFirstKey, feedKey:
 			switch {
 			case c == '"':
-				f.state, f.inKey, f.escaped, f.textSize, f.total = feedString, true, false, 0, 0
-				f.at = f.container()
+				i = f.key(p, i, to)
 			case c == '}' && f.state == feedFirstKey:
 				f.pop(to)
 			default:
@@ -227,41 +236,123 @@ func (f *feed) write(p []byte, to seer) {
 	}
 }
 
-// value begins the value whose first byte is c.
-func (f *feed) value(c byte, to seer) {
+// value begins the value whose first byte is p[i-1] and returns where to go on.
+// What stands in p as a whole is read here and now.
+func (f *feed) value(p []byte, i int, to seer) int {
 	f.textSize, f.total = 0, 0
-	switch c {
+	watched := f.at != nil && f.at.id != 0
+	switch p[i-1] {
 	case '"':
+		end := i + plain(p[i:])
+		if end < len(p) && p[end] == '"' {
+			if watched {
+				to.see(f.at.id, jsonspan.String, p[i:min(end, i+feedText)], end-i)
+			}
+			f.state = feedAfter
+			return end + 1
+		}
 		f.state, f.kind, f.inKey, f.escaped = feedString, jsonspan.String, false, false
-		return
+		return i
 	case '{':
 		f.push(true, to)
-		return
+		return i
 	case '[':
 		f.push(false, to)
-		return
+		return i
 	case 't':
-		f.state, f.kind, f.literal = feedLiteral, jsonspan.True, "rue"
-		return
+		return f.word(p, i, jsonspan.True, "rue", to)
 	case 'f':
-		f.state, f.kind, f.literal = feedLiteral, jsonspan.False, "alse"
-		return
+		return f.word(p, i, jsonspan.False, "alse", to)
 	case 'n':
-		f.state, f.kind, f.literal = feedLiteral, jsonspan.Null, "ull"
-		return
+		return f.word(p, i, jsonspan.Null, "ull", to)
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		if end := number(p, i-1); end > 0 {
+			if watched {
+				to.see(f.at.id, jsonspan.Number, p[i-1:min(end, i-1+feedText)], end-i+1)
+			}
+			f.state = feedAfter
+			return end
+		}
+	default:
+		f.state = feedBad
+		return i
+	}
+	switch p[i-1] {
 	case '-':
 		f.state = feedMinus
 	case '0':
 		f.state = feedZero
 	default:
-		if c < '1' || c > '9' {
-			f.state = feedBad
-			return
-		}
 		f.state = feedInt
 	}
 	f.kind = jsonspan.Number
-	f.keep([]byte{c})
+	f.keep(p[i-1 : i])
+	return i
+}
+
+// number is the offset behind the number at p[i] if that is there as a whole
+// with a byte behind it, and of the common kind: without an exponent. Else it
+// is 0.
+func number(p []byte, i int) int {
+	if p[i] == '-' {
+		i++
+	}
+	from := i
+	for i < len(p) && '0' <= p[i] && p[i] <= '9' {
+		i++
+	}
+	if i == from || p[from] == '0' && i > from+1 {
+		return 0
+	}
+	if i < len(p) && p[i] == '.' {
+		i++
+		from = i
+		for i < len(p) && '0' <= p[i] && p[i] <= '9' {
+			i++
+		}
+		if i == from {
+			return 0
+		}
+	}
+	if i == len(p) || p[i]|0x20 == 'e' {
+		return 0
+	}
+	return i
+}
+
+// word reads the rest of true, false or null.
+func (f *feed) word(p []byte, i int, kind jsonspan.Kind, rest string, to seer) int {
+	if len(p)-i >= len(rest) && string(p[i:i+len(rest)]) == rest {
+		f.state = feedAfter
+		if f.at != nil && f.at.id != 0 {
+			to.see(f.at.id, kind, nil, 0)
+		}
+		return i + len(rest)
+	}
+	f.state, f.kind, f.literal = feedLiteral, kind, rest
+	return i
+}
+
+// key begins the key whose text starts at p[i] and returns where to go on.
+func (f *feed) key(p []byte, i int, to seer) int {
+	f.at = f.container()
+	end := i + plain(p[i:])
+	if end < len(p) && p[end] == '"' {
+		f.state = feedColon
+		if f.at != nil {
+			f.at = f.at.child(p[i:end])
+		}
+		if end+1 < len(p) && p[end+1] == ':' {
+			f.state = feedValue
+			end++
+			if f.at != nil && f.at.bulk {
+				to.bulk(end + 1)
+			}
+		}
+		return end + 1
+	}
+	f.state, f.inKey, f.escaped, f.textSize, f.total = feedString, true, false, 0, 0
+	return i
 }
 
 // keep counts bytes of the open scalar and keeps the first of them if anyone
@@ -276,6 +367,12 @@ func (f *feed) keep(p []byte) {
 // readString reads the open string from p[i:] on.
 func (f *feed) readString(p []byte, i int, to seer) int {
 	end := i + plain(p[i:])
+	// Plain escapes that are there as a whole do not end the search.
+	for end+1 < len(p) && p[end] == '\\' && simpleEscape(p[end+1]) {
+		f.escaped = true
+		end += 2
+		end += plain(p[end:])
+	}
 	f.keep(p[i:end])
 	if end == len(p) {
 		return end
@@ -303,6 +400,15 @@ func (f *feed) readString(p []byte, i int, to seer) int {
 		f.state = feedBad
 	}
 	return end + 1
+}
+
+// simpleEscape reports whether c behind a backslash is an escape of its own.
+func simpleEscape(c byte) bool {
+	switch c {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return true
+	}
+	return false
 }
 
 // plain is how many bytes of p stand before the first quote, backslash or
@@ -334,6 +440,12 @@ func (f *feed) readNumber(p []byte, i int, to seer) int {
 	for ; i < len(p); i++ {
 		c := p[i]
 		digit := '0' <= c && c <= '9'
+		if digit && (f.state == feedInt || f.state == feedFrac || f.state == feedExp) {
+			for i+1 < len(p) && '0' <= p[i+1] && p[i+1] <= '9' {
+				i++
+			}
+			continue
+		}
 		next := feedBad
 		switch f.state {
 		case feedMinus:
@@ -344,8 +456,6 @@ func (f *feed) readNumber(p []byte, i int, to seer) int {
 			}
 		case feedZero, feedInt:
 			switch {
-			case digit && f.state == feedInt:
-				next = feedInt
 			case c == '.':
 				next = feedPoint
 			case c|0x20 == 'e':
@@ -358,13 +468,9 @@ func (f *feed) readNumber(p []byte, i int, to seer) int {
 				next = feedFrac
 			}
 		case feedFrac:
-			switch {
-			case digit:
-				next = feedFrac
-			case c|0x20 == 'e':
+			next = feedAfter
+			if c|0x20 == 'e' {
 				next = feedE
-			default:
-				next = feedAfter
 			}
 		case feedE:
 			switch {
@@ -379,9 +485,6 @@ func (f *feed) readNumber(p []byte, i int, to seer) int {
 			}
 		case feedExp:
 			next = feedAfter
-			if digit {
-				next = feedExp
-			}
 		}
 		if next == feedAfter || next == feedBad {
 			f.keep(p[from:i])

@@ -19,19 +19,39 @@ type Meter struct {
 	head  [8]byte // of the event's data
 	size  int     // of the event's data
 
-	kind       text48 // the event's or object's type
+	eventPlace
 	status     text48
-	reason     text48 // incomplete_details.reason
-	delta      int    // length of the event's delta
-	inUsage    bool
+	reason     text48   // incomplete_details.reason
+	delta      int      // length of the event's delta
 	usage      counters // of the open usage object
 	counted    counters // of all usage objects so far
-	inChoice   bool
-	index      int
-	finish     string
-	position   int // of the choice in its array
-	blocks     int // of Messages: open content blocks
+	blocks     int      // of Messages: open content blocks
 	terminated bool
+
+	// The events of a stream have long beginnings in common. The beginning of
+	// the last one, up to its text, is kept with what it led to: an event that
+	// begins with the same bytes starts there. Whatever the beginning says has
+	// been seen, since nothing came in between.
+	same struct {
+		size  int // 0 if there is none
+		text  [sameBytes]byte
+		feed  feedPlace
+		event eventPlace
+	}
+	begin []byte // the event's data, while its first piece is being written and has no text yet
+}
+
+// sameBytes bounds the beginning of an event that is kept.
+const sameBytes = 512
+
+// eventPlace is what the beginning of an event says about it.
+type eventPlace struct {
+	kind     text48 // the event's or object's type
+	inUsage  bool
+	inChoice bool
+	index    int
+	position int // of the choice in its array
+	finish   string
 }
 
 // reply is how the responses of a wire format are read.
@@ -73,17 +93,20 @@ const (
 	seeArguments // of a tool call
 	seePiece     // of a call's arguments, whoever runs the tool
 	seeRefusal
+	seeDelta  // text of a kind that the event's type tells
 	seeMedia  // audio or an image, if it is not null
 	seeCall   // a tool call, if it is not null
 	seeServed // something a server tool left, if it is not null
 	seeItem   // the type of an output item or content block
-	seeDelta
 	seeError
 	seeErrorType
 	seeErrorMessage
 	seeUsage
 	seeCounter // counter 0, and behind it the others
 )
+
+// Text is what differs from event to event.
+const firstBulk, lastBulk = seeText, seeDelta
 
 // counter is a number in a usage object.
 type counter uint8
@@ -174,7 +197,7 @@ func (m *Meter) End() *Answer {
 func (m *Meter) beginEvent() {
 	m.size, m.delta = 0, 0
 	m.kind.size, m.status.size, m.reason.size = 0, 0, 0
-	m.inUsage, m.inChoice = false, false
+	m.inUsage, m.inChoice, m.finish = false, false, ""
 	root := m.reply.json
 	if m.stream {
 		root = m.reply.event
@@ -184,11 +207,35 @@ func (m *Meter) beginEvent() {
 
 // eventData implements eventSink.
 func (m *Meter) eventData(p []byte) {
+	first := m.size == 0
 	if m.size < len(m.head) {
 		copy(m.head[m.size:], p)
 	}
 	m.size += len(p)
+	if first {
+		if n := m.same.size; n > 0 && len(p) > n && string(p[:n]) == string(m.same.text[:n]) {
+			m.feed.feedPlace, m.eventPlace = m.same.feed, m.same.event
+			m.feed.write(p[n:], m)
+			return
+		}
+		m.same.size = 0
+	}
+	m.begin = nil
+	if first {
+		m.begin = p
+	}
 	m.feed.write(p, m)
+	m.begin = nil
+}
+
+// bulk implements seer.
+func (m *Meter) bulk(i int) {
+	if m.begin == nil || i > len(m.same.text) || m.status.size > 0 || m.reason.size > 0 {
+		return
+	}
+	m.same.size = copy(m.same.text[:], m.begin[:i])
+	m.same.feed, m.same.event = m.feed.feedPlace, m.eventPlace
+	m.begin = nil
 }
 
 // eventEnd implements eventSink.

@@ -394,6 +394,29 @@ func TestMeterLongLine(t *testing.T) {
 	}
 }
 
+// Events that begin alike are read from where they differ. What their
+// beginnings say is not lost and not counted twice.
+func TestMeterSameBeginnings(t *testing.T) {
+	event := func(text string, usage int) string {
+		return fmt.Sprintf(`{"id":"c","usage":{"prompt_tokens":%d,"completion_tokens":1},"choices":[{"index":1,"finish_reason":"stop","delta":{"role":"assistant","content":"%s"}}]}`, usage, text)
+	}
+	body := data(event("a", 5), event("bc", 5), event("", 7), event("d", 5), event("e", 5), `{"usage":{"prompt_tokens":9}}`, event("f", 5), event("g", 5), "[DONE]")
+	want := Answer{ID: "c", Choices: []Choice{{1, "stop"}}, Output: true, Content: true, Written: 7, Complete: true, Usage: Usage{Known: true, Input: 5, Output: 1}}
+	for i := range body {
+		if got := measure(Chat, true, body, i); !reflect.DeepEqual(got, want) {
+			t.Fatalf("cut at %d: %+v", i, got)
+		}
+	}
+	// The length of what is kept does not matter.
+	for pad := 380; pad < 440; pad++ {
+		chunk := `{"id":"` + strings.Repeat("x", pad) + `","model":"m","choices":[{"index":0,"delta":{"reasoning":"r"},"finish_reason":"stop"}]}`
+		got := measure(Chat, true, data(chunk, chunk, "[DONE]"))
+		if !got.Complete || got.Written != 2 || got.Model != "m" {
+			t.Fatalf("%d bytes more: %+v", pad, got)
+		}
+	}
+}
+
 func TestMeterManyChoices(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"choices":[`)

@@ -31,7 +31,12 @@ func PeekModel(body []byte) (name string, ok bool) {
 		i = afterSpace(body, i+1)
 		if isModelKey(key) {
 			value, next := peekString(body, i)
-			if next < 0 || !validEscapes(value) {
+			switch {
+			case next < 0:
+				return "", false
+			case bytes.IndexByte(value, '\\') < 0:
+				return string(value), true
+			case !validEscapes(value):
 				return "", false
 			}
 			return string(jsonspan.AppendUnquoted(nil, value)), true
