@@ -126,7 +126,7 @@ func looksOf(lines *Lines) looks {
 		case located(line):
 			f.places++
 			matched = true
-		case width > 0 && matched && !codeLike(line):
+		case matched && (width > 0 && !codeLike(line) || detailLine(line)):
 			f.nested++
 		case codeLike(line):
 			f.code++
@@ -258,8 +258,10 @@ func codeLike(line []byte) bool {
 		}
 	}
 	switch t[len(t)-1] {
-	case '{', '}', ';', '(', '[', ']', '\\', '>':
+	case '{', '}', ';', '(', '[', '\\', '>':
 		return true
+	case ']':
+		return len(t) <= 3
 	case ')', ',':
 		// f(x), but not "took 3 ms (cached)"
 		open := bytes.IndexByte(t, '(')

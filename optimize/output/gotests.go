@@ -4,8 +4,11 @@ import "bytes"
 
 // noteGo notes what an important line says about a go test run.
 func (k *keeper) noteGo(line []byte) {
-	if i := skipSpaces(line, 0); hasPrefix(line[i:], "--- FAIL: ") {
+	switch i := skipSpaces(line, 0); {
+	case hasPrefix(line[i:], "--- FAIL: "):
 		k.sawFails = true
+		fallthrough
+	case hasPrefix(line, "FAIL\t"):
 		if !k.sawRuns {
 			k.beforeFail()
 		}
@@ -16,8 +19,8 @@ func (k *keeper) noteGo(line []byte) {
 // output, where nothing says whose they are.
 const maxBefore = 12
 
-// beforeFail keeps what stands right in front of the failed test at k.last:
-// without -v its output is not marked as such.
+// beforeFail keeps what stands right in front of the failed test or package at
+// k.last: without -v its output is not marked as such.
 func (k *keeper) beforeFail() {
 	for i := k.last - 1; i >= 0 && i >= k.last-maxBefore; i-- {
 		line := k.lines.Line(i)

@@ -1,7 +1,6 @@
 package output
 
 import (
-	"bytes"
 	"sync"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/marker"
@@ -17,10 +16,7 @@ func Keep(keep *Set, class Class, tool Tool, lines *Lines) {
 	keep.Reset(n)
 	switch class {
 	case TestOutput, Build, Log, Progress:
-		k := keepers.Get().(*keeper)
-		k.find(keep, class, tool, lines)
-		k.lines, k.keep = nil, nil
-		keepers.Put(k)
+		keepFailures(keep, class, tool, lines)
 	case NDJSON:
 		keepRecords(keep, lines)
 	case Grep, Listing:
@@ -42,6 +38,13 @@ func Keep(keep *Set, class Class, tool Tool, lines *Lines) {
 	default:
 		keep.AddRange(0, n)
 	}
+}
+
+func keepFailures(keep *Set, class Class, tool Tool, lines *Lines) {
+	k := keepers.Get().(*keeper)
+	k.find(keep, class, tool, lines)
+	k.lines, k.keep = nil, nil
+	keepers.Put(k)
 }
 
 var keepers = sync.Pool{New: func() any { return new(keeper) }}
@@ -139,6 +142,9 @@ func (k *keeper) line(i int) {
 			return
 		}
 		closed := k.section.closedBy(line)
+		if k.section == toHeader {
+			k.keep.Add(i)
+		}
 		k.section, k.details, k.blanks = noSection, false, 0
 		if closed {
 			k.keep.Add(i)
@@ -174,7 +180,7 @@ const maxBlanks = 2
 // detail keeps line i if it is a detail of the failure before it, and ends the
 // details if it is not.
 func (k *keeper) detail(i int, line []byte, width int) {
-	if k.blanks > maxBlanks || Passing(line) || kbuild(line) || width <= k.depth && !detailLine(line) {
+	if k.blanks > maxBlanks || Passing(line) || kbuild(line) || cargoStep(line, width) || width <= k.depth && !detailLine(line) {
 		k.details = false
 		return
 	}
@@ -354,69 +360,4 @@ func gitTrouble(line []byte) bool {
 		}
 	}
 	return false
-}
-
-// keepRecords keeps the important lines of newline-delimited JSON. For the
-// events of go test -json that is what the tests wrote, and all events of
-// tests that failed.
-func keepRecords(keep *Set, lines *Lines) {
-	var failed map[string]bool
-	for i := range lines.Len() {
-		line := lines.Line(i)
-		if !goEvent(line) {
-			if Important(line) != None || marker.Is(line) {
-				keep.Add(i)
-			}
-			continue
-		}
-		if hasJSON(line, "Action", "fail") || hasJSON(line, "Action", "build-fail") {
-			keep.Add(i)
-			if failed == nil {
-				failed = make(map[string]bool)
-			}
-			failed[string(jsonText(line, "Package"))+" "+string(jsonText(line, "Test"))] = true
-		} else if out := jsonText(line, "Output"); out != nil && Important(bytes.TrimSuffix(bytes.ReplaceAll(out, []byte(`\t`), []byte("\t")), []byte(`\n`))) != None {
-			keep.Add(i)
-		}
-	}
-	if failed == nil {
-		return
-	}
-	for i := range lines.Len() {
-		line := lines.Line(i)
-		if !goEvent(line) {
-			continue
-		}
-		// A package fails when one of its tests does; its own events are few.
-		if failed[string(jsonText(line, "Package"))+" "+string(jsonText(line, "Test"))] {
-			keep.Add(i)
-		}
-	}
-}
-
-// goEvent reports whether a line is an event of go test -json.
-func goEvent(line []byte) bool {
-	return (hasPrefix(line, `{"Time":"`) || hasPrefix(line, `{"Action":"`)) && bytes.Contains(line, []byte(`"Action":"`))
-}
-
-func hasJSON(line []byte, name, value string) bool { return string(jsonText(line, name)) == value }
-
-// jsonText is the encoded value of the string field name, nil if there is none.
-func jsonText(line []byte, name string) []byte {
-	var key [32]byte
-	k := append(append(append(key[:0], '"'), name...), `":"`...)
-	at := bytes.Index(line, k)
-	if at < 0 {
-		return nil
-	}
-	at += len(k)
-	for i := at; i < len(line); i++ {
-		switch line[i] {
-		case '\\':
-			i++
-		case '"':
-			return line[at:i]
-		}
-	}
-	return nil
 }

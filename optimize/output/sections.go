@@ -16,6 +16,7 @@ const (
 	toBuildEnd          // gradle: What went wrong, to BUILD FAILED
 	toRule              // unittest: FAIL: name, to a line of ===
 	toFence             // docker: the step that failed, to ------
+	toVerdict           // docker: the place in the Dockerfile, to ERROR
 	toStackEnd          // go: panic, to what is no stack
 	toRace              // go: DATA RACE, to a line of ===
 	toNextCTest         // ctest: ***Failed, to the next test
@@ -29,7 +30,7 @@ func sectionOf(lines *Lines, i int) section {
 	line := lines.Line(i)
 	at := skipSpaces(line, 0)
 	t := trimRight(line[at:])
-	if len(t) < 4 {
+	if len(t) < 3 {
 		return noSection
 	}
 	next := func() []byte {
@@ -100,6 +101,9 @@ func sectionOf(lines *Lines, i int) section {
 			return toBoxEnd
 		}
 	}
+	if at == 0 && isDigit(t[len(t)-1]) && bytes.IndexByte(t, ' ') < 0 && bytes.IndexByte(t, ':') > 0 && allOf(next(), '-') {
+		return toVerdict
+	}
 	if c := t[0]; isDigit(c) {
 		if n := numbered(line); n > 0 {
 			if rest := t[n-at:]; hasPrefix(rest, "Failure:") || hasPrefix(rest, "Error:") {
@@ -149,7 +153,9 @@ func (s section) ends(line []byte) bool {
 	case toBuildEnd:
 		return at == 0 && hasPrefix(t, "BUILD FAILED")
 	case toRule, toRace:
-		return allOf(t, '=') || hasPrefix(t, "Ran ")
+		return allOf(t, '=') || hasPrefix(t, "Ran ") || Passing(line)
+	case toVerdict:
+		return hasPrefix(t, "ERROR")
 	case toFence:
 		return string(t) == "------"
 	case toStackEnd:
@@ -159,7 +165,7 @@ func (s section) ends(line []byte) bool {
 	case toBoxEnd:
 		return string(t) == "╵" || !hasPrefix(t, "│")
 	case toBlank:
-		return len(t) == 0
+		return len(t) == 0 || Passing(line)
 	}
 	return true
 }
@@ -230,6 +236,16 @@ func kbuild(line []byte) bool {
 		j++
 	}
 	return i > 0 && j-i >= 2 && j-i <= 10 && byteAt(line, j) == ' ' && (byteAt(line, j+1) == ' ' || byteAt(line, j+1) == '[')
+}
+
+// cargoStep reports whether a line is a step of cargo, whose verbs end in
+// column twelve.
+func cargoStep(line []byte, width int) bool {
+	if width == 0 || width > 10 {
+		return false
+	}
+	t := line[width:]
+	return len(t) > 12-width && t[12-width] == ' ' && 'A' <= t[0] && t[0] <= 'Z' && bytes.IndexByte(t, ' ') == 12-width
 }
 
 // detailWords start lines that belong to a failure though they are not

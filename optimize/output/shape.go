@@ -12,7 +12,13 @@ func Passing(line []byte) bool {
 	}
 	switch t[0] {
 	case 'o':
-		return t[1] == 'k' && (len(t) == 2 || t[2] == ' ' || t[2] == '\t')
+		if t[1] == 'k' && (len(t) == 2 || t[2] == ' ' || t[2] == '\t' || hasPrefix(t, "ok: [")) {
+			return true
+		}
+	case 'c', 's':
+		if hasPrefix(t, "changed: [") || hasPrefix(t, "skipping: [") {
+			return true
+		}
 	case 'P':
 		if hasPrefix(t, "PASS") {
 			switch byteAt(t, 4) {
@@ -28,7 +34,7 @@ func Passing(line []byte) bool {
 	case '=':
 		return hasPrefix(t, "=== RUN") || hasPrefix(t, "=== PAUSE") || hasPrefix(t, "=== CONT") || hasPrefix(t, "=== NAME")
 	case '?':
-		return hasPrefix(t, "?   \t") || hasPrefix(t, "?  ")
+		return hasPrefix(t, "?   \t")
 	case '[':
 		for _, s := range [...]string{"[ RUN  ", "[       OK ]", "[  PASSED  ]", "[----------]", "[ OK ]", "[OK]", "[PASS]", "[  SKIPPED ]"} {
 			if hasPrefix(t, s) {
