@@ -238,10 +238,6 @@ func (x *exchange) end() {
 	x.settle()
 	x.closeCache()
 	x.releaseBody()
-	if x.view != nil {
-		giveBack(x.view)
-		x.view = nil
-	}
 	if x.format != adapter.Unknown {
 		x.count()
 	}
@@ -269,8 +265,8 @@ func (x *exchange) settle() {
 	x.lease.Settle(context.WithoutCancel(x.r.Context()), tokens, x.cost)
 }
 
-// releaseBody lets go of the request body. The transport may still read it;
-// it holds references of its own.
+// releaseBody lets go of the request body and of the view of it. The transport
+// may still read the body; it holds a reference of its own.
 func (x *exchange) releaseBody() {
 	if x.sent != nil && x.sent != x.body {
 		x.sent.release()
@@ -279,6 +275,10 @@ func (x *exchange) releaseBody() {
 		x.body.release()
 	}
 	x.sent, x.body = nil, nil
+	if x.view != nil {
+		giveBack(x.view)
+		x.view = nil
+	}
 }
 
 // placeholder answers {http.llm_gateway.*}.
