@@ -19,7 +19,7 @@ func get(t *testing.T, url string, header ...string) (*http.Response, string) {
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := oneShot.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
