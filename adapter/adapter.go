@@ -100,6 +100,9 @@ type Call struct {
 	Type      string       // "function" (Chat, Responses), "custom" (Chat), "tool_use" (Messages), else the item's type: "custom_tool_call", "local_shell_call", "shell_call", ...
 	Arguments jsonspan.Ref // Chat, Responses: a string that holds JSON, or of a custom tool free text; Messages and built-in calls: an object; None if absent
 	Results   int          // number of results in the request that answer it
+	// Programmatic says that code which the provider runs made the call, not
+	// the model: its results are data for that code, and frozen.
+	Programmatic bool
 }
 
 // Result is one tool result, whether or not it holds text.
@@ -108,6 +111,7 @@ type Result struct {
 	Call    int          // index into Request.Calls, -1 as in Block
 	Node    jsonspan.Ref // the message, item or part
 	IsError bool
+	Frozen  bool // all of its blocks are frozen
 	// Blocks[First:End] of the request are this result's.
 	First, End int
 }

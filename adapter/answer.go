@@ -23,7 +23,7 @@ type Answer struct {
 	Refusal     bool // the model refused
 	Filtered    bool // a content filter cut in
 	Truncated   bool // the answer ended at a length limit
-	Paused      bool // Anthropic's pause_turn
+	Paused      bool // the turn is to be continued (Anthropic's pause_turn)
 	Odd         bool // it finished for a reason that is not known here
 	Failed      bool // an error object or event, or a status that says so
 
@@ -50,22 +50,6 @@ type Answer struct {
 type Choice struct {
 	Index  int
 	Finish string // finish_reason, stop_reason or status; "" while it is open
-}
-
-// Usage are the tokens of one request as the provider counts them.
-type Usage struct {
-	// Known says that the provider reported usage. If it is false the rest is
-	// zero.
-	Known bool
-	// Input is all of the input, whatever it cost: what was read from the
-	// provider's prompt cache and what was written to it is part of it.
-	Input        int64
-	CacheRead    int64
-	CacheWrite5m int64 // Anthropic's five-minute cache, and writes of others
-	CacheWrite1h int64 // Anthropic's one-hour cache
-	// Output is all of the output, reasoning included.
-	Output    int64
-	Reasoning int64
 }
 
 // Fault says why an answer can not be read.
@@ -123,6 +107,7 @@ var finishes = map[string]finishClass{
 	"content_filter": finishFilter,
 	"refusal":        finishRefusal,
 	"pause_turn":     finishPause,
+	"compaction":     finishPause, // Anthropic: the history was summarised first
 
 	"error":                        finishError, // OpenRouter, Mistral
 	"abort":                        finishError, // vLLM, SGLang

@@ -68,7 +68,7 @@ func chatMessage(r *Request, node jsonspan.Ref, m *fields) fault {
 		if d.Equal(roleNode, "function") {
 			call = legacyCall(r, n, m.str(d, fieldName))
 		}
-		r.openResult(n, call, node, d.Is(m.get(fieldIsError), jsonspan.True))
+		r.openResult(n, call, node, d.Is(m.get(fieldIsError), jsonspan.True), false)
 		defer r.closeResult()
 	}
 	cited := filled(d, m.get(fieldAnnotations))

@@ -64,57 +64,6 @@ const (
 	feedBad   // not valid
 )
 
-// watch is a node of the tree of watched paths.
-type watch struct {
-	id   sight // what to report, 0 for nothing
-	bulk bool  // what differs from event to event
-	keys []watchKey
-	elem *watch // every element of an array
-}
-
-type watchKey struct {
-	name string
-	node *watch
-}
-
-// child is the watch of the member called name, nil if there is none.
-func (w *watch) child(name []byte) *watch {
-	for i := range w.keys {
-		if w.keys[i].name == string(name) {
-			return w.keys[i].node
-		}
-	}
-	return nil
-}
-
-// add watches path, keys with dots between them and [] behind an array.
-func (w *watch) add(path string, id sight) {
-	for path != "" {
-		var next *watch
-		if len(path) > 1 && path[:2] == "[]" {
-			if w.elem == nil {
-				w.elem = new(watch)
-			}
-			w, path = w.elem, path[2:]
-			continue
-		}
-		if path[0] == '.' {
-			path = path[1:]
-		}
-		n := 0
-		for n < len(path) && path[n] != '.' && path[n] != '[' {
-			n++
-		}
-		if next = w.child([]byte(path[:n])); next == nil {
-			next = new(watch)
-			w.keys = append(w.keys, watchKey{path[:n], next})
-		}
-		w, path = next, path[n:]
-	}
-	w.id = id
-	w.bulk = id >= firstBulk && id <= lastBulk
-}
-
 // seer is told what stands under the watched paths.
 type seer interface {
 	// see reports a scalar with its first encoded bytes and its length, or

@@ -13,6 +13,7 @@ const (
 	fieldAnnotations
 	fieldArguments
 	fieldCallID
+	fieldCaller
 	fieldCitations
 	fieldContent
 	fieldCustom
@@ -71,6 +72,8 @@ func fieldOf(name []byte) field {
 		return fieldArguments
 	case "call_id":
 		return fieldCallID
+	case "caller":
+		return fieldCaller
 	case "citations":
 		return fieldCitations
 	case "content":

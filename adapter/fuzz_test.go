@@ -85,6 +85,7 @@ func FuzzMeter(f *testing.F) {
 	for _, c := range meterCases {
 		f.Add(uint8(c.format), c.stream, []byte(c.body), uint32(0x9e3779b9))
 	}
+	f.Add(uint8(1), true, []byte(data(`{"status":"completed","response":{"status":"completed"},"type":"response.completed","delta":"a"}`, `{"status":"completed","response":{"status":"completed"},"type":"response.completed","delta":"b"}`)), uint32(1))
 	f.Fuzz(func(t *testing.T, format uint8, stream bool, body []byte, seed uint32) {
 		fm := Format(format%5 + 1)
 		var whole, parts Meter

@@ -6,7 +6,7 @@ import (
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
 )
 
-// Anthropic messages. Source: Anthropic's API reference.
+// Anthropic messages. Source: Anthropic's API reference and Go SDK.
 
 func init() {
 	register(Messages, &wire{
@@ -123,12 +123,13 @@ func messagesPart(r *Request, n int, role Role, part jsonspan.Ref, p *fields) fa
 		if role != Assistant {
 			return ForeignShape
 		}
-		r.addCall(n, "tool_use", p.str(d, fieldID), p.str(d, fieldName), p.get(fieldInput))
+		call := r.addCall(n, "tool_use", p.str(d, fieldID), p.str(d, fieldName), p.get(fieldInput))
+		r.Calls[call].Programmatic = programmatic(d, p.get(fieldCaller))
 	case "tool_result":
 		if role != User {
 			return ForeignShape
 		}
-		r.openResult(n, r.ids.answer(r, p.get(fieldToolUseID)), part, d.Is(p.get(fieldIsError), jsonspan.True))
+		r.openResult(n, r.ids.answer(r, p.get(fieldToolUseID)), part, d.Is(p.get(fieldIsError), jsonspan.True), false)
 		fault := messagesResult(r, p.get(fieldContent), false)
 		r.closeResult()
 		return fault
@@ -259,11 +260,12 @@ var messagesReply = func() *reply {
 // messagesUsage is what is watched of a usage object at path.
 func messagesUsage(path string) map[string]sight {
 	return below(path, map[string]sight{
-		"":                             seeUsage,
-		".input_tokens":                seeCounter + sight(countInput),
-		".output_tokens":               seeCounter + sight(countOutput),
-		".cache_read_input_tokens":     seeCounter + sight(countRead),
-		".cache_creation_input_tokens": seeCounter + sight(countWrite),
+		"":                                       seeUsage,
+		".input_tokens":                          seeCounter + sight(countInput),
+		".output_tokens":                         seeCounter + sight(countOutput),
+		".cache_read_input_tokens":               seeCounter + sight(countRead),
+		".cache_creation_input_tokens":           seeCounter + sight(countWrite),
+		".output_tokens_details.thinking_tokens": seeCounter + sight(countReasoning),
 		".cache_creation.ephemeral_5m_input_tokens": seeCounter + sight(countWrite5m),
 		".cache_creation.ephemeral_1h_input_tokens": seeCounter + sight(countWrite1h),
 	})

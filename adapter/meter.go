@@ -73,61 +73,6 @@ type reply struct {
 // endMark is the data of the event with which OpenAI ends a stream.
 const endMark = "[DONE]"
 
-// sight is what stands under a watched path.
-type sight uint8
-
-const (
-	_ sight = iota
-	seeID
-	seeModel
-	seeType
-	seeStatus
-	seeReason
-	seeChoices
-	seeChoice
-	seeIndex
-	seeFinish
-	seeText      // visible text
-	seeTextAgain // visible text that was seen in pieces before
-	seeThought   // reasoning
-	seeArguments // of a tool call
-	seePiece     // of a call's arguments, whoever runs the tool
-	seeRefusal
-	seeDelta  // text of a kind that the event's type tells
-	seeMedia  // audio or an image, if it is not null
-	seeCall   // a tool call, if it is not null
-	seeServed // something a server tool left, if it is not null
-	seeItem   // the type of an output item or content block
-	seeError
-	seeErrorType
-	seeErrorMessage
-	seeUsage
-	seeCounter // counter 0, and behind it the others
-)
-
-// Text is what differs from event to event.
-const firstBulk, lastBulk = seeText, seeDelta
-
-// counter is a number in a usage object.
-type counter uint8
-
-const (
-	countInput  counter = iota
-	countOutput         // what the provider calls output or completion
-	countTotal
-	countRead
-	countWrite
-	countWrite5m
-	countWrite1h
-	countReasoning
-	numCounters
-)
-
-type counters struct {
-	value [numCounters]int64
-	known [numCounters]bool
-}
-
 // text48 is the beginning of a short text.
 type text48 struct {
 	text [48]byte
@@ -378,50 +323,6 @@ func (m *Meter) leave(id sight) {
 	}
 }
 
-// merge takes the usage object that has just ended into account.
-func (m *Meter) merge() {
-	if !m.reply.cumulative {
-		if m.usage.known[countInput] || m.usage.known[countOutput] || m.usage.known[countTotal] {
-			m.counted = m.usage
-		}
-		return
-	}
-	for c, known := range m.usage.known {
-		if known {
-			m.counted.known[c] = true
-			m.counted.value[c] = max(m.counted.value[c], m.usage.value[c])
-		}
-	}
-}
-
-// count fills in the usage of the answer.
-func (m *Meter) count() {
-	v, known := &m.counted.value, &m.counted.known
-	if !known[countInput] && !known[countOutput] && !known[countTotal] {
-		return
-	}
-	u := &m.answer.Usage
-	*u = Usage{
-		Known:        true,
-		Input:        v[countInput],
-		CacheRead:    v[countRead],
-		CacheWrite5m: v[countWrite],
-		Output:       v[countOutput],
-		Reasoning:    v[countReasoning],
-	}
-	if known[countWrite5m] || known[countWrite1h] {
-		u.CacheWrite5m, u.CacheWrite1h = v[countWrite5m], v[countWrite1h]
-	}
-	if m.reply.cumulative {
-		// Anthropic counts cached input apart.
-		u.Input += u.CacheRead + u.CacheWrite5m + u.CacheWrite1h
-	} else if rest := v[countTotal] - u.Input; known[countTotal] && rest > u.Output {
-		// Some providers leave reasoning out of the completion (xAI, Gemini),
-		// but not out of the total and the bill.
-		u.Output = rest
-	}
-}
-
 // item notes the type of an output item or content block.
 func (m *Meter) item(text []byte) {
 	a := &m.answer
@@ -455,47 +356,4 @@ func decoded(raw []byte) string {
 		}
 	}
 	return ""
-}
-
-// whole is the value of a number that is not negative and has no fraction.
-func whole(text []byte) (int64, bool) {
-	if len(text) == 0 || len(text) > 18 {
-		return 0, false
-	}
-	var n int64
-	for _, c := range text {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = 10*n + int64(c-'0')
-	}
-	return n, true
-}
-
-// watching builds the tree of what is watched from paths.
-func watching(tables ...map[string]sight) *watch {
-	root := new(watch)
-	for _, paths := range tables {
-		for path, id := range paths {
-			root.add(path, id)
-		}
-	}
-	return root
-}
-
-// below is paths with prefix before each.
-func below(prefix string, paths map[string]sight) map[string]sight {
-	out := make(map[string]sight, len(paths))
-	for path, id := range paths {
-		out[prefix+path] = id
-	}
-	return out
-}
-
-// errorSights are the members of an error object, whose member is an object
-// or a string.
-var errorSights = map[string]sight{
-	"error":         seeError,
-	"error.type":    seeErrorType,
-	"error.message": seeErrorMessage,
 }

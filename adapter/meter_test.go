@@ -221,9 +221,9 @@ var meterCases = []meterCase{
 	},
 	{
 		name: "messages body", format: Messages,
-		body: `{"id":"msg_6","type":"message","role":"assistant","model":"claude","content":[{"type":"text","text":"Hi there"}],"stop_reason":"max_tokens","stop_sequence":null,"usage":{"input_tokens":12,"cache_creation_input_tokens":7,"cache_read_input_tokens":0,"output_tokens":6}}`,
+		body: `{"id":"msg_6","type":"message","role":"assistant","model":"claude","content":[{"type":"text","text":"Hi there"}],"stop_reason":"max_tokens","stop_sequence":null,"usage":{"input_tokens":12,"cache_creation_input_tokens":7,"cache_read_input_tokens":0,"output_tokens":6,"output_tokens_details":{"thinking_tokens":4}}}`,
 		want: Answer{ID: "msg_6", Model: "claude", Choices: one("max_tokens"), Output: true, Content: true, Written: 8, Truncated: true, Complete: true,
-			Usage: Usage{Known: true, Input: 19, CacheWrite5m: 7, Output: 6}},
+			Usage: Usage{Known: true, Input: 19, CacheWrite5m: 7, Output: 6, Reasoning: 4}},
 	},
 	{
 		name: "messages body, error", format: Messages,
@@ -238,9 +238,9 @@ var meterCases = []meterCase{
 			`{"type":"response.reasoning_summary_text.delta","item_id":"rs_1","delta":"hm"}`,
 			`{"type":"response.output_item.added","output_index":1,"item":{"id":"msg_1","type":"message","content":[]}}`,
 			`{"type":"response.output_text.delta","item_id":"msg_1","delta":"Hi"}`,
-			`{"type":"response.completed","response":{"id":"resp_1","object":"response","status":"completed","model":"gpt-5","error":null,"output":[{"type":"reasoning","summary":[]},{"type":"message","content":[{"type":"output_text","text":"Hi","annotations":[]}]}],"usage":{"input_tokens":37,"input_tokens_details":{"cached_tokens":8},"output_tokens":11,"output_tokens_details":{"reasoning_tokens":5},"total_tokens":48}}}`),
+			`{"type":"response.completed","response":{"id":"resp_1","object":"response","status":"completed","model":"gpt-5","error":null,"output":[{"type":"reasoning","summary":[]},{"type":"message","content":[{"type":"output_text","text":"Hi","annotations":[]}]}],"usage":{"input_tokens":37,"input_tokens_details":{"cached_tokens":8,"cache_write_tokens":20},"output_tokens":11,"output_tokens_details":{"reasoning_tokens":5},"total_tokens":48}}}`),
 		want: Answer{ID: "resp_1", Model: "gpt-5", Choices: one("completed"), Output: true, Content: true, Written: 4, Complete: true,
-			Usage: Usage{Known: true, Input: 37, CacheRead: 8, Output: 11, Reasoning: 5}},
+			Usage: Usage{Known: true, Input: 37, CacheRead: 8, CacheWrite5m: 20, Output: 11, Reasoning: 5}},
 	},
 	{
 		name: "responses stream, cut off by length", format: Responses, stream: true,

@@ -153,9 +153,10 @@ func (r *Request) addCall(message int, kind string, id, name, arguments jsonspan
 
 // openResult appends a result that answers call, or -1. The blocks added
 // until closeResult are its.
-func (r *Request) openResult(message, call int, node jsonspan.Ref, isError bool) {
+func (r *Request) openResult(message, call int, node jsonspan.Ref, isError, frozen bool) {
 	n := len(r.Blocks)
-	r.Results = append(r.Results, Result{Message: message, Call: call, Node: node, IsError: isError, First: n, End: n})
+	frozen = frozen || call >= 0 && r.Calls[call].Programmatic
+	r.Results = append(r.Results, Result{Message: message, Call: call, Node: node, IsError: isError, Frozen: frozen, First: n, End: n})
 	r.Messages[message].Results++
 	if call >= 0 {
 		r.Calls[call].Results++
@@ -167,7 +168,16 @@ func (r *Request) closeResult() { r.Results[len(r.Results)-1].End = len(r.Blocks
 // addResultText appends a text of the open result.
 func (r *Request) addResultText(node jsonspan.Ref, frozen bool) {
 	res := &r.Results[len(r.Results)-1]
-	r.Blocks = append(r.Blocks, Block{Kind: ToolResult, Message: res.Message, Node: node, Call: res.Call, IsError: res.IsError, Frozen: frozen})
+	r.Blocks = append(r.Blocks, Block{Kind: ToolResult, Message: res.Message, Node: node, Call: res.Call, IsError: res.IsError, Frozen: frozen || res.Frozen})
+}
+
+// programmatic reports whether a member called caller says that a call was not
+// made by the model itself but by code that the provider runs.
+//
+// Sources: OpenAI's programmatic tool calling ("program"), Anthropic's
+// ("code_execution_..."); both call the other kind "direct".
+func programmatic(d *jsonspan.Doc, caller jsonspan.Ref) bool {
+	return d.Kind(caller) != jsonspan.Null && !d.Equal(only(d, caller, "type"), "direct")
 }
 
 // beginMessage appends a message, endMessage closes it.

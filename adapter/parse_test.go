@@ -51,6 +51,9 @@ func dump(r *Request) string {
 		if res.IsError {
 			b.WriteString(" E")
 		}
+		if res.Frozen {
+			b.WriteString(" !")
+		}
 		b.WriteByte('\n')
 	}
 	return b.String()
@@ -365,6 +368,59 @@ result 4 in 9: >4 has 7 to 7
 `,
 	},
 	{
+		name: "responses, calls that a program made", format: Responses,
+		body: `{"model":"m","input":[
+			{"type":"program","id":"p","call_id":"prog","code":"f()","fingerprint":"x"},
+			{"type":"function_call","call_id":"a","name":"f","arguments":"{}","caller":{"type":"program","caller_id":"prog"}},
+			{"type":"function_call","call_id":"b","name":"f","arguments":"{}","caller":{"type":"direct"}},
+			{"type":"function_call","call_id":"c","name":"f","arguments":"{}","caller":null},
+			{"type":"function_call_output","call_id":"a","output":"data"},
+			{"type":"function_call_output","call_id":"b","output":[{"type":"input_text","text":"text"}]},
+			{"type":"function_call_output","call_id":"c","output":"more","caller":{"type":"program","caller_id":"prog"}},
+			{"type":"local_shell_call","call_id":"d","id":"lsh","action":{"command":["ls"]}},
+			{"type":"local_shell_call_output","id":"d","output":"o"}]}`,
+		roles: "assistant/program assistant/function_call assistant/function_call assistant/function_call tool/function_call_output tool/function_call_output tool/function_call_output assistant/local_shell_call tool/local_shell_call_output",
+		want: `1 arguments>0: {}
+2 arguments>1: {}
+3 arguments>2: {}
+4 result>0!: data
+5 result>1: text
+6 result>2!: more
+8 result>3: o
+call 0 in 1: function a f("{}") x1
+call 1 in 2: function b f("{}") x1
+call 2 in 3: function c f("{}") x1
+call 3 in 7: local_shell_call d ({"command":["ls"]}) x1
+result 0 in 4: >0 has 3 to 4 !
+result 1 in 5: >1 has 4 to 5
+result 2 in 6: >2 has 5 to 6 !
+result 3 in 8: >3 has 6 to 7
+`,
+	},
+	{
+		name: "messages, calls that a program made", format: Messages,
+		body: `{"model":"c","messages":[
+			{"role":"assistant","content":[
+				{"type":"tool_use","id":"a","name":"f","input":{},"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}},
+				{"type":"tool_use","id":"b","name":"f","input":{},"caller":{"type":"direct"}},
+				{"type":"tool_use","id":"c","name":"f","input":{},"caller":{"type":"direct","type":"code"}}]},
+			{"role":"user","content":[
+				{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"1"}]},
+				{"type":"tool_result","tool_use_id":"b","content":"2"},
+				{"type":"tool_result","tool_use_id":"c","content":"3"}]}]}`,
+		roles: "assistant user",
+		want: `1 result>0!: 1
+1 result>1: 2
+1 result>2!: 3
+call 0 in 0: tool_use a f({}) x1
+call 1 in 0: tool_use b f({}) x1
+call 2 in 0: tool_use c f({}) x1
+result 0 in 1: >0 has 0 to 1 !
+result 1 in 1: >1 has 1 to 2
+result 2 in 1: >2 has 2 to 3 !
+`,
+	},
+	{
 		name: "completions", format: Completions,
 		body: `{"model":"m","prompt":["a","b"]}`,
 		want: "- user: a\n- user: b\n",
@@ -443,7 +499,7 @@ func checkView(t *testing.T, r *Request) {
 			t.Fatalf("result %d: %+v", i, res)
 		}
 		for k := res.First; k < res.End; k++ {
-			if b := r.Blocks[k]; b.Kind != ToolResult || b.Call != res.Call || b.IsError != res.IsError || b.Message != res.Message {
+			if b := r.Blocks[k]; b.Kind != ToolResult || b.Call != res.Call || b.IsError != res.IsError || res.Frozen && !b.Frozen || b.Message != res.Message {
 				t.Fatalf("block %d: %+v does not fit result %+v", k, b, res)
 			}
 		}

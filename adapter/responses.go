@@ -6,7 +6,7 @@ import (
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
 )
 
-// OpenAI responses. Source: OpenAI's API reference.
+// OpenAI responses. Source: OpenAI's API reference and Go SDK.
 
 func init() {
 	register(Responses, &wire{name: "responses", suffix: "/responses", parse: parseResponses, appendSystem: appendInstructions, reply: responsesReply, dialect: openAI})
@@ -58,7 +58,11 @@ var itemTypes = []itemType{
 	{name: "code_interpreter_call", class: itemServerTool, role: Assistant},
 	{name: "image_generation_call", class: itemServerTool, role: Assistant},
 	{name: "tool_search_call", class: itemServerTool, role: Assistant},
+	{name: "program", class: itemServerTool, role: Assistant},
+	{name: "program_output", class: itemServerTool, role: Assistant},
 	{name: "tool_search_output", class: itemOther},
+	{name: "configuration_update", class: itemOther},
+	{name: "compaction_trigger", class: itemOther},
 	{name: "mcp_approval_request", class: itemOther, role: Assistant},
 	{name: "mcp_approval_response", class: itemOther, role: User},
 	{name: "additional_tools", class: itemOther, role: System},
@@ -180,15 +184,19 @@ func responsesItem(r *Request, node jsonspan.Ref, m *fields) fault {
 	case itemReasoning:
 		return responsesReasoning(r, n, m)
 	case itemCall:
-		r.addCall(n, t.kind, m.str(d, fieldCallID), m.str(d, fieldName), m.get(t.call))
+		call := r.addCall(n, t.kind, m.str(d, fieldCallID), m.str(d, fieldName), m.get(t.call))
+		r.Calls[call].Programmatic = programmatic(d, m.get(fieldCaller))
 	case itemResult:
 		status := d.Inner(m.get(fieldStatus))
 		failed := string(status) == "incomplete" || string(status) == "failed" || d.Is(m.get(fieldIsError), jsonspan.True)
 		call := r.ids.answer(r, m.get(fieldCallID))
 		if t.name == "local_shell_call_output" && call < 0 {
-			call = localShellCall(r, m.str(d, fieldID))
+			// It has only an id, which may be that of the call or of its item.
+			if call = r.ids.answer(r, m.get(fieldID)); call < 0 {
+				call = localShellCall(r, m.str(d, fieldID))
+			}
 		}
-		r.openResult(n, call, node, failed)
+		r.openResult(n, call, node, failed, programmatic(d, m.get(fieldCaller)))
 		defer r.closeResult()
 		return responsesOutput(r, n, m.get(fieldOutput))
 	case itemServerTool:
@@ -363,8 +371,9 @@ var responsesReply = func() *reply {
 		"usage.input_tokens":        seeCounter + sight(countInput),
 		"usage.output_tokens":       seeCounter + sight(countOutput),
 		"usage.total_tokens":        seeCounter + sight(countTotal),
-		"usage.input_tokens_details.cached_tokens":     seeCounter + sight(countRead),
-		"usage.output_tokens_details.reasoning_tokens": seeCounter + sight(countReasoning),
+		"usage.input_tokens_details.cached_tokens":      seeCounter + sight(countRead),
+		"usage.input_tokens_details.cache_write_tokens": seeCounter + sight(countWrite),
+		"usage.output_tokens_details.reasoning_tokens":  seeCounter + sight(countReasoning),
 	}
 	body := map[string]sight{
 		"object":                     seeType,
@@ -419,7 +428,7 @@ func commitResponses(m *Meter) {
 		m.seeDelta(seeRefusal)
 	case "response.reasoning_text.delta", "response.reasoning_summary_text.delta":
 		m.seeDelta(seeThought)
-	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta", "response.shell_call_command.delta":
 		m.seeDelta(seeArguments)
 	case "response.mcp_call_arguments.delta", "response.code_interpreter_call_code.delta":
 		m.seeDelta(seePiece)
