@@ -8,8 +8,8 @@ import (
 )
 
 // rewriteLines is rewrite for a text of one JSON object per line. Lines that
-// keep wants stay as they are, in their place among the rows.
-func (t *tabler) rewriteLines(dst []byte, lines *output.Lines, keep func(line []byte) bool) ([]byte, jsonForm) {
+// keep has stay as they are, in their place among the rows.
+func (t *tabler) rewriteLines(dst []byte, lines *output.Lines, keep *output.Set) ([]byte, jsonForm) {
 	if !t.join(lines, keep) || t.doc.Parse(t.joined) != nil || !t.matches(lines) {
 		return dst, jsonKept
 	}
@@ -28,7 +28,7 @@ func (t *tabler) rewriteLines(dst []byte, lines *output.Lines, keep func(line []
 }
 
 // join puts the lines into t.joined as the elements of one array.
-func (t *tabler) join(lines *output.Lines, keep func(line []byte) bool) bool {
+func (t *tabler) join(lines *output.Lines, keep *output.Set) bool {
 	t.joined, t.keep = append(t.joined[:0], '['), t.keep[:0]
 	for i := range lines.Len() {
 		line := bytes.TrimSpace(lines.Line(i))
@@ -42,7 +42,7 @@ func (t *tabler) join(lines *output.Lines, keep func(line []byte) bool) bool {
 			t.joined = append(t.joined, ',')
 		}
 		t.joined = append(t.joined, line...)
-		t.keep = append(t.keep, keep(line))
+		t.keep = append(t.keep, keep.Has(i))
 	}
 	t.joined = append(t.joined, ']')
 	return len(t.keep) >= minRows
