@@ -1,0 +1,90 @@
+// Package tokens estimates how many tokens a text has for a model, without a
+// tokenizer: one is far too slow, and too large, for the way of a request.
+//
+// An estimate is a weighted count of what a byte-pair tokenizer of today looks
+// at before it looks up anything: where words, runs of digits, of punctuation
+// and of white space begin, how long they go on, letters that follow each
+// other as in no word (base64, hashes), and characters beyond ASCII by script.
+// The weights are those that come closest to o200k (see weights.go). On source
+// code, logs, JSON, diffs and prose of two kilobytes and more the estimate is
+// within 15 % of it, as the test over the corpus shows.
+//
+// The same text has the same estimate everywhere, on every processor, and the
+// beginning of a text never has a higher one than the whole.
+package tokens
+
+import (
+	"strings"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
+)
+
+// Estimate is about the number of tokens of text. It is at least 1 unless
+// text is empty. Bytes that are not UTF-8 do no harm.
+func Estimate(text []byte) int {
+	var c counter
+	if rest := c.blocks(text); len(rest) > 0 {
+		c.last(rest)
+	}
+	return c.total()
+}
+
+// EstimateRaw is Estimate of what raw, the valid encoded text between the
+// quotes of a JSON string, decodes to.
+func EstimateRaw(raw []byte) int {
+	var (
+		c     counter
+		buf   [chunk + blockSize]byte
+		begun = 0 // bytes in buf that did not fill a block yet
+	)
+	for len(raw) > 0 {
+		n := cut(raw, chunk)
+		text := jsonspan.AppendUnquoted(buf[:begun], raw[:n])
+		raw = raw[n:]
+		begun = copy(buf[:], c.blocks(text))
+	}
+	if begun > 0 {
+		c.last(buf[:begun])
+	}
+	return c.total()
+}
+
+// chunk is how much EstimateRaw decodes at a time, in bytes.
+const chunk = 4 << 10
+
+// cut is where to cut raw after at most n bytes so that no escape is split,
+// nor two escapes that are one character.
+func cut(raw []byte, n int) int {
+	if len(raw) <= n {
+		return len(raw)
+	}
+	// What reaches over n begins in the last eleven bytes before it. A run of
+	// backslashes begins with one that is not escaped.
+	at := n - 11
+	for at > 0 && raw[at-1] == '\\' {
+		at--
+	}
+	for at < n {
+		size := 1
+		if raw[at] == '\\' {
+			size = 2
+			if raw[at+1] == 'u' {
+				size = 6
+				if len(raw)-at >= 12 && surrogate(raw[at:], "89ab") && surrogate(raw[at+6:], "cdef") {
+					size = 12
+				}
+			}
+		}
+		if at+size > n {
+			break
+		}
+		at += size
+	}
+	return at
+}
+
+// surrogate reports whether raw begins with the escape of a surrogate whose
+// second digit is one of these.
+func surrogate(raw []byte, second string) bool {
+	return raw[0] == '\\' && raw[1] == 'u' && raw[2]|0x20 == 'd' && strings.IndexByte(second, raw[3]|0x20) >= 0
+}
