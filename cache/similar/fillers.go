@@ -85,7 +85,7 @@ func (f *fillers) class(i int) class {
 // adjectives, and nothing makes it more than an article.
 func (f *fillers) article(i int) bool {
 	t := &f.tokens[i]
-	if t.form&(softAfter|softBefore) != 0 || i+1 >= len(f.tokens) {
+	if t.form&softAfter != 0 || i+1 >= len(f.tokens) {
 		return false
 	}
 	if t.form&(capital|upper|mixed) != 0 && t.form&sentence == 0 && f.lower {
@@ -104,13 +104,16 @@ func (f *fillers) please(i int) bool {
 	if i > 0 && f.asked == i-1 {
 		return true
 	}
+	if !f.start && f.isOne(i+1, "and", "or") {
+		return false // charm, please and persuade
+	}
 	if f.start || t.form&softBefore != 0 {
 		return i+1 == len(f.tokens) || t.form&softAfter != 0 || f.class(i+1)&object == 0
 	}
 	if f.is(i, "kindly") {
 		return false
 	}
-	if f.class(i-1)&meUs != 0 && f.class(i-2)&tells != 0 {
+	if f.class(i-1)&meUs != 0 && f.class(i-2)&(tells|writes) != 0 {
 		return true
 	}
 	ends := i+1 == len(f.tokens) || t.form&softAfter != 0 || f.tokens[i+1].form&sentence != 0
@@ -126,7 +129,12 @@ func (f *fillers) just(i int) bool {
 	if f.is(i-1, "i") {
 		return f.isOne(i+1, "want", "wanted", "need", "needed", "wonder", "wondered")
 	}
-	return f.start && f.class(i+1)&tells != 0 && f.class(i+2)&meUs != 0
+	return f.start && f.class(i+1)&(tells|writes) != 0 && f.class(i+2)&meUs != 0
+}
+
+// begins tells whether a question or request begins at i.
+func (f *fillers) begins(i int) bool {
+	return f.class(i)&(modal|wh|please|explains|tells|writes|frame|starter) != 0
 }
 
 // greeting returns the length of the greeting at i. "Hello world" is none.
@@ -141,10 +149,10 @@ func (f *fillers) greeting(i int) int {
 	if f.isOne(i+n, "there", "everyone", "everybody", "all", "team", "folks", "again") {
 		n++
 	}
-	if i+n >= len(f.tokens) || f.is(i+n, "world") {
+	if i+n >= len(f.tokens) {
 		return 0
 	}
-	if f.tokens[i+n-1].form&softAfter != 0 || f.tokens[i+n].form&sentence != 0 || f.class(i+n)&(modal|wh|please) != 0 {
+	if f.tokens[i+n].form&sentence != 0 && !f.isOne(i+n, "world", "kitty", "dolly", "magazine") || f.begins(i+n) {
 		return n
 	}
 	return 0
@@ -253,25 +261,24 @@ func (f *fillers) discourse(i int) bool {
 	if i+1 >= len(f.tokens) || f.class(i+1)&negation != 0 {
 		return false
 	}
-	return f.start || f.isOne(i-1, "i", "we")
-}
-
-// hesitation tells whether the "um" at i is one and no micrometre.
-func (f *fillers) hesitation(i int) bool {
-	f0 := f.tokens[i].form
-	if i > 0 && f.tokens[i-1].form&digit != 0 {
-		return false
-	}
-	return f.start || f0&softBefore != 0 && f0&softAfter != 0
-}
-
-// opener tells whether the "ok" or "so" at i only opens the text.
-func (f *fillers) opener(i int) bool {
-	if !f.edge || i+1 >= len(f.tokens) {
-		return false
-	}
-	if f.tokens[i].form&softAfter != 0 {
+	if f.isOne(i-1, "i", "we") {
 		return true
 	}
-	return !f.isOne(i, "well", "now", "right") && f.class(i+1)&(modal|wh|please) != 0
+	return f.start && (f.tokens[i].form&softAfter != 0 || f.begins(i+1))
+}
+
+// hesitation tells whether the "um" at i is one, and neither a micrometre nor
+// the beginning of an Arabic name.
+func (f *fillers) hesitation(i int) bool {
+	form := f.tokens[i].form
+	return form&softAfter != 0 && (f.start || form&softBefore != 0 && f.tokens[i-1].form&digit == 0)
+}
+
+// opener tells whether the "ok" or "so" at i only opens the text. Some want a
+// comma: "right how far".
+func (f *fillers) opener(i int) bool {
+	if !f.edge || !f.begins(i+1) && f.class(i+1)&opener == 0 {
+		return false
+	}
+	return f.tokens[i].form&softAfter != 0 || !f.isOne(i, "well", "now", "right")
 }

@@ -5,8 +5,8 @@ import "bytes"
 // fingerprint hashes what the guard demands to be equal: the text's words in
 // their order without those that are fillers where they stand.
 func (s *scanner) fingerprint(guard Guard) Key {
-	if s.lines > 0 && s.codeish >= 2 {
-		return s.literal(guard, 0) // code without a fence: white space may count
+	if s.lines > 0 && s.codeish >= 2 || s.indented >= 2 {
+		return s.literal(guard, 0, 0) // code without a fence: white space may count
 	}
 	f := fillers{scanner: s, tokens: s.q.tokens, guard: guard, asked: -1, edge: true, start: true}
 	c := chain{uint64(guard), format}
@@ -17,10 +17,10 @@ func (s *scanner) fingerprint(guard Guard) Key {
 			f.start = true
 		}
 		if t.class&literal != 0 {
-			if f.edge && !f.greeted {
-				return s.literal(guard, int(t.start))
+			if f.edge && !f.greeted { // "please translate" and "Translate" are the same
+				return s.literal(guard, t.hash, int(t.end))
 			}
-			return s.literal(guard, 0)
+			return s.literal(guard, 0, 0)
 		}
 		if free && t.class&filler != 0 {
 			if n := f.at(i); n > 0 {
@@ -38,9 +38,11 @@ func (s *scanner) fingerprint(guard Guard) Key {
 	return Key(c)
 }
 
-// literal is the fingerprint of a text in which every byte from one on counts.
-func (s *scanner) literal(guard Guard, from int) Key {
+// literal is the fingerprint of a text in which, after a first word, every byte
+// from one on counts.
+func (s *scanner) literal(guard Guard, first uint64, from int) Key {
 	c := chain{uint64(guard), format ^ c0}
+	c.add(first)
 	rest := bytes.TrimSpace(s.text[from:])
 	c.add(uint64(len(rest)))
 	for ; len(rest) > 16; rest = rest[16:] {
@@ -50,9 +52,12 @@ func (s *scanner) literal(guard Guard, from int) Key {
 	return Key(c)
 }
 
-// besideNegation stands for soft punctuation next to a negation: "no, stop" is
-// not "no stop".
-const besideNegation = c5
+// What stands for punctuation and line ends where they count.
+const (
+	besideNegation = c5      // soft punctuation: "no, stop" is not "no stop"
+	betweenValues  = c5 ^ c0 // soft punctuation between numbers or symbols
+	rowOfValues    = c5 ^ c1 // a line end between them
+)
 
 // emit adds token i to the fingerprint.
 func (s *scanner) emit(c *chain, guard Guard, i int) {
@@ -60,24 +65,33 @@ func (s *scanner) emit(c *chain, guard Guard, i int) {
 	if t.form&dash != 0 && !s.operand(i-1) && !s.operand(i+1) {
 		return // between words it is a comma
 	}
+	if t.form&(softBefore|line) != 0 && s.operand(i) && s.operand(i-1) {
+		if t.form&softBefore != 0 {
+			c.add(betweenValues)
+		}
+		if t.form&line != 0 {
+			c.add(rowOfValues)
+		}
+	}
 	if t.class&negation != 0 && t.form&softBefore != 0 && i > 0 {
 		c.add(besideNegation)
 	}
-	if t.class&spelled != 0 && guard == Lexical && s.classes&dialect == 0 {
-		for _, p := range t.lexeme.as {
-			if p != (packed{}) {
-				c.add(s.secret.hash(p))
-			}
+	h := s.cased(i)
+	if h == t.hash && t.class&spelled != 0 && guard == Lexical && s.classes&dialect == 0 {
+		h = s.secret.hash(t.lexeme.as[0])
+		if second := t.lexeme.as[1]; second != (packed{}) {
+			c.add(h)
+			h = s.secret.hash(second)
 		}
-	} else {
-		c.add(s.cased(i))
 	}
+	c.add(h)
 	if t.class&negation != 0 && t.form&softAfter != 0 && i < len(s.q.tokens)-1 {
 		c.add(besideNegation)
 	}
 }
 
-// operand tells whether a dash beside token i is a minus or part of a name.
+// operand tells whether token i is a number, a symbol or a letter: punctuation
+// beside it may be a sign and not a pause.
 func (s *scanner) operand(i int) bool {
 	if i < 0 || i >= len(s.q.tokens) {
 		return false
@@ -107,7 +121,7 @@ func (s *scanner) cased(i int) uint64 {
 		}
 	case t.form&upper != 0:
 		exact = t.class&(acronym|caseful) != 0
-	case t.class&caseful != 0:
+	case (t.class|s.classes&german)&(caseful|german) != 0:
 		exact = t.form&sentence == 0
 	}
 	// mW and MW, Mb and MB.

@@ -34,6 +34,8 @@ const (
 	dialect          // the text is about spelling or code: respelled does not apply
 	object           // a or my after "please": then that is a verb
 	frame            // may begin a phrase that only leads up to the question
+	starter          // begins a question or a statement
+	german           // the text is German: capitals count in every word
 
 	filler = article | please | greeting | thanks | modal | just | discourse | hesitation | opener | frame
 )
@@ -51,9 +53,9 @@ var classes = []struct {
 	{modal, "can could would will"},
 	{you, "you"},
 	{meUs, "me us"},
-	{explains, "explain describe summarize summarise suggest recommend outline clarify elaborate provide help"},
-	{tells, "tell list give show walk"},
-	{writes, "write draft send find make create generate get"},
+	{explains, "explain describe summarize summarise suggest recommend outline clarify elaborate provide"},
+	{tells, "tell list"},
+	{writes, "give show help walk write draft send find make create generate get"},
 	{just, "just"},
 	{discourse, "really actually basically honestly"},
 	{hesitation, "um uh uhm erm hmm hm"},
@@ -87,7 +89,7 @@ var classes = []struct {
 	{label, `option plan vitamin grade hepatitis group team section appendix exhibit part type class category level tier
 		column row table figure note key series model schedule step point blood variable letter line route platform gate
 		block building hall room zone phase version annex answer choice sample side wing terminal array vector matrix set
-		register drive string node vertex state print echo return call`},
+		register drive string node vertex state print echo return call half double twice all both`},
 	{literal, `translate translates translated translating translation translations translator spell spelled spelt spells
 		spelling spellings misspelled punctuate punctuation grammar grammatical grammatically capitalise capitalize capitalised
 		capitalized capitalisation capitalization uppercase lowercase proofread rephrase paraphrase reword typo typos anagram anagrams
@@ -126,6 +128,8 @@ var classes = []struct {
 		british american english uk us usa australian canadian dialect etymology code enum constant package library module
 		tag tags class classes domain url username password hashtag`},
 	{frame, "i tell let"},
+	{starter, "i we my our is are do does did there"},
+	{german, "der das und ist nicht ich wie eine für mit von wird zum zur auf"},
 	{object, "a an the my your his her its our their me him them us everyone everybody someone people"},
 }
 

@@ -30,6 +30,7 @@ const (
 	softAfter                   // soft punctuation follows
 	colon                       // and it is a colon
 	softBefore                  // soft punctuation precedes
+	line                        // begins a line
 )
 
 // byteKind tells the bytes of a text apart.
@@ -79,9 +80,11 @@ type scanner struct {
 	at     int
 
 	fresh     bool // at the start of a sentence or line
+	newline   bool // at the start of a line
 	soft      bool // soft punctuation since the last token
 	lower     bool // a lower-case letter was seen in a word
 	lines     int
+	indented  int // lines that white space begins
 	codeish   int // tokens that look like code
 	classes   class
 	longWords int
@@ -94,11 +97,12 @@ func (s *scanner) scan() {
 	for s.at < len(text) {
 		switch c := text[s.at]; byteKinds[c] {
 		case spaceByte:
+			s.at++
 			if c == '\n' {
 				s.lines++
-				s.fresh = true
+				s.fresh, s.newline = true, true
+				s.indent()
 			}
-			s.at++
 		case lowerByte, upperByte:
 			if !s.plainWord() {
 				s.piece()
@@ -107,6 +111,18 @@ func (s *scanner) scan() {
 			s.piece()
 		}
 	}
+}
+
+// indent takes the white space that begins a line.
+func (s *scanner) indent() {
+	i := s.at
+	for i < len(s.text) && (s.text[i] == ' ' || s.text[i] == '\t') {
+		i++
+	}
+	if i < len(s.text) && byteKinds[s.text[i]] != spaceByte && (i-s.at >= 2 || i > s.at && s.text[s.at] == '\t') {
+		s.indented++
+	}
+	s.at = i
 }
 
 // plainWord takes a word of up to 16 ASCII letters that ends at white space,
@@ -131,6 +147,9 @@ func (s *scanner) plainWord() bool {
 	next := end
 	for next < len(text) && byteKinds[text[next]] == softByte {
 		next++
+	}
+	if n == 1 && next > end && text[end] == '!' {
+		return false // a factorial
 	}
 	if next < len(text) && byteKinds[text[next]] != spaceByte {
 		return false
@@ -209,7 +228,10 @@ func (s *scanner) token(t token, l *lexeme) {
 	if s.soft {
 		t.form |= softBefore
 	}
-	s.fresh, s.soft = false, false
+	if s.newline {
+		t.form |= line
+	}
+	s.fresh, s.newline, s.soft = false, false, false
 	s.q.tokens = append(s.q.tokens, t)
 }
 
@@ -217,7 +239,7 @@ func (s *scanner) token(t token, l *lexeme) {
 func (s *scanner) punctuation(marks []byte) {
 	s.soft = true
 	last := marks[len(marks)-1]
-	if last != ',' {
+	if last == '.' || last == '!' || last == '?' {
 		s.fresh = true
 	}
 	if n := len(s.q.tokens); n > 0 {
@@ -258,14 +280,7 @@ func (s *scanner) piece() {
 		end += size
 	}
 	s.at = end
-	core := end
-	for core > i {
-		c := text[core-1]
-		if byteKinds[c] != softByte || c == '!' && core-1 > i && byteKinds[text[core-2]] == digitByte {
-			break
-		}
-		core--
-	}
+	core := withoutSoft(text, i, end)
 	for i < core && (text[i] == ',' || text[i] == ';') {
 		i++
 		s.soft = true
@@ -286,10 +301,43 @@ func (s *scanner) piece() {
 	}
 }
 
+// withoutSoft returns the end of text[i:end] without the soft punctuation that
+// ends it. After a symbol a dot is part of a path or pattern, and an
+// exclamation mark that no word stands before is a factorial.
+func withoutSoft(text []byte, i, end int) int {
+	core := end
+	for core > i && byteKinds[text[core-1]] == softByte {
+		core--
+	}
+	if core == i || core == end {
+		return core
+	}
+	last := text[core-1]
+	switch byteKinds[last] {
+	case lowerByte, upperByte:
+		if text[core] == '!' && (core-1 == i || !isLetter(byteKinds[text[core-2]])) {
+			return end
+		}
+	case digitByte:
+		if text[core] == '!' {
+			return end
+		}
+	case symbolByte:
+		if text[core] == '!' || last != ')' && last != ']' && last != '}' && last != '%' && last != '+' && last != '#' &&
+			last != '\'' && last != '>' {
+			return end
+		}
+	}
+	return core
+}
+
 // standsAlone tells whether soft punctuation between white space is more than
 // that: a dot that is a path, an exclamation mark that is a command. At the end
-// of a line it is not.
+// of a line only the dot is.
 func (s *scanner) standsAlone(marks []byte) bool {
+	if string(marks) == "." || string(marks) == ".." {
+		return true
+	}
 	if len(marks) > 2 || marks[0] == ',' || marks[0] == ';' || marks[0] >= utf8.RuneSelf {
 		return false
 	}
