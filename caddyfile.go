@@ -41,6 +41,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			upstream_model <name>
 //		}
 //		key <name> <secret> { ... }
+//		limits memory|disk [<path>]|valkey <url>
 //		provider <name> <url...> { ... }
 //		max_attempts <n>
 //		attempt_deadline <duration>
@@ -71,6 +72,7 @@ func handlerDirectives(h *Handler, helper *httpcaddyfile.Helper) directives {
 		"cache":            once(func(d *caddyfile.Dispenser) error { return parseCache(d, &h.Cache) }),
 		"model":            func(d *caddyfile.Dispenser) error { return parseModel(d, &h.Models) },
 		"key":              func(d *caddyfile.Dispenser) error { return parseKey(d, &h.Keys) },
+		"limits":           once(func(d *caddyfile.Dispenser) error { return parseLimits(d, &h.Limits) }),
 		"provider":         func(d *caddyfile.Dispenser) error { return parseProvider(d, helper, &h.Providers) },
 		"max_attempts":     once(func(d *caddyfile.Dispenser) error { return parseInt(d, &h.MaxAttempts) }),
 		"attempt_deadline": once(func(d *caddyfile.Dispenser) error { return parseDuration(d, &h.AttemptDeadline) }),

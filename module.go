@@ -67,6 +67,9 @@ type Handler struct {
 	// Keys are the clients' virtual keys. With any key every request needs one.
 	Keys []*Key `json:"keys,omitempty"`
 
+	// Limits says where the counters of keys are kept.
+	Limits *LimitStore `json:"limits,omitempty"`
+
 	// Providers are the upstreams. Without any the next handler in the route,
 	// usually a reverse_proxy, is the upstream.
 	Providers []*Provider `json:"providers,omitempty"`
@@ -85,6 +88,7 @@ type Handler struct {
 	logger    *zap.Logger
 	keys      *keyTable
 	limiter   *access.Limiter
+	limiterID string
 	plans     *cachePlans
 	lists     *modelLists
 	passes    *passTable
@@ -133,7 +137,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	h.lists = &modelLists{lists: make(map[*Provider]modelList), now: time.Now}
-	h.limiter = access.NewLimiter(nil, time.Now)
+	if err := h.provisionLimiter(repl); err != nil {
+		return fmt.Errorf("limits: %w", err)
+	}
 	return registerMetrics(ctx)
 }
 
@@ -151,7 +157,7 @@ func (h *Handler) Validate() error {
 // Cleanup gives back what this instance acquired, also when Provision failed
 // half-way. Requests of the old configuration may still be in flight.
 func (h *Handler) Cleanup() error {
-	return h.plans.close()
+	return errors.Join(h.plans.close(), h.closeLimiter())
 }
 
 // Interface guards
