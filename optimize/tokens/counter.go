@@ -10,10 +10,10 @@ type counter struct {
 	before [2]byte // the last two bytes
 
 	// The masks of the block before, for what reaches into this one.
-	lower, letter, digit, space, newline, tab, punct, high, lead uint64
-	run1, run2, run4, run8                                       uint64
-	digit3, consonant, consonant2, equal1, equal2, equal4        uint64
-	alnum1, alnum2, alnum4, alnum8                               uint64
+	lower, upper, letter, digit, space, newline, tab, punct, high, lead uint64
+	run1, run2, run4, run8                                              uint64
+	digit3, consonant, consonant2, equal1, equal2, equal4               uint64
+	alnum1, alnum2, alnum4, alnum8                                      uint64
 }
 
 // batch is how many blocks are classified at a time.
@@ -104,13 +104,15 @@ func (c *counter) block(m *masks, text *[blockSize]byte) {
 	consonant2 := consonant & back(consonant, c.consonant, 1)
 	sum += consonants * count(consonant2&back(consonant2, c.consonant2, 2))
 
-	// Letters and digits together, seventeen and more: capitals inside.
+	// Capitals: after each other, and among letters and digits without a break.
+	afterUpper := back(m.upper, c.upper, 1)
+	sum += capitalNext * count(m.upper&afterUpper)
 	alnum := letter | m.digit
 	alnum1 := alnum & back(alnum, c.letter|c.digit, 1)
 	alnum2 := alnum1 & back(alnum1, c.alnum1, 1)
 	alnum4 := alnum2 & back(alnum2, c.alnum2, 2)
 	alnum8 := alnum4 & back(alnum4, c.alnum4, 4)
-	sum += blobCamel * count(camel&alnum8&back(alnum8, c.alnum8, 8))
+	sum += capitalBlob * count(m.upper&alnum8&back(alnum8, c.alnum8, 8))
 
 	// Numbers go by three digits.
 	digit := m.digit &^ afterDigit
@@ -128,17 +130,19 @@ func (c *counter) block(m *masks, text *[blockSize]byte) {
 	equal2 := equal1 & back(equal1, c.equal1, 1)
 	equal4 := equal2 & back(equal2, c.equal2, 2)
 	sum += repeatLate * count(equal4&back(equal4, c.equal4, 4))
-	heavy := punct & afterPunct &^ (equal1 | m.light)
-	sum += heavySecond * count(heavy&^afterPunct2)
-	sum += heavyLater * count(heavy&afterPunct2)
-	sum += lightLater * count(m.light&afterPunct&afterPunct2&^equal1)
+	next := punct & afterPunct &^ equal1
+	sum += lightSecond * count(next&m.light&^afterPunct2)
+	sum += heavySecond * count(next&^(m.light|afterPunct2))
+	sum += lightLater * count(next&m.light&afterPunct2)
+	sum += heavyLater * count(next&afterPunct2&^m.light)
 
 	// White space: runs of spaces, newlines, tabs.
 	space1 := m.space & afterSpace
 	sum += spaces * count(space1&^back(m.space, c.space, 2))
 	sum += newlineOther * count(m.newline&^(afterPunct|afterNewline))
 	sum += tabNext * count(m.tab&afterTab)
-	sum += tabFirst * count(m.tab&^(afterTab|afterNewline))
+	sum += tabNewline * count(m.tab&afterNewline)
+	sum += tabOther * count(m.tab&^(afterTab|afterNewline))
 
 	if m.high != 0 {
 		sum += c.foreign(m, text, back(m.high, c.high, 2))
@@ -146,7 +150,7 @@ func (c *counter) block(m *masks, text *[blockSize]byte) {
 
 	c.sum += sum
 	c.before = [2]byte{text[blockSize-2], text[blockSize-1]}
-	c.lower, c.letter, c.digit, c.space, c.newline, c.tab, c.punct, c.high, c.lead = m.lower, letter, m.digit, m.space, m.newline, m.tab, punct, m.high, m.lead
+	c.lower, c.upper, c.letter, c.digit, c.space, c.newline, c.tab, c.punct, c.high, c.lead = m.lower, m.upper, letter, m.digit, m.space, m.newline, m.tab, punct, m.high, m.lead
 	c.run1, c.run2, c.run4, c.run8 = run1, run2, run4, run8
 	c.digit3, c.consonant, c.consonant2 = digit3, consonant, consonant2
 	c.equal1, c.equal2, c.equal4 = equal1, equal2, equal4
