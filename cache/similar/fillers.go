@@ -141,12 +141,12 @@ func (f *fillers) begins(i int) bool {
 func (f *fillers) greeting(i int) int {
 	n := 1
 	if f.is(i, "good") {
-		if !f.isOne(i+1, "morning", "afternoon", "evening", "day") {
+		if f.tokens[i].form&softAfter != 0 || !f.isOne(i+1, "morning", "afternoon", "evening", "day") {
 			return 0
 		}
 		n = 2
 	}
-	if f.isOne(i+n, "there", "everyone", "everybody", "all", "team", "folks", "again") {
+	if f.tokens[i+n-1].form&softAfter == 0 && f.isOne(i+n, "there", "everyone", "everybody", "all", "team", "folks", "again") {
 		n++
 	}
 	if i+n >= len(f.tokens) {

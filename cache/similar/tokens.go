@@ -83,9 +83,9 @@ type scanner struct {
 	newline   bool // at the start of a line
 	soft      bool // soft punctuation since the last token
 	lower     bool // a lower-case letter was seen in a word
-	lines     int
-	indented  int // lines that white space begins
-	codeish   int // tokens that look like code
+	lines     int  // line ends between tokens
+	indented  int  // lines but the first that white space begins
+	codeish   int  // tokens that look like code
 	classes   class
 	longWords int
 	open      openQuotes
@@ -99,7 +99,6 @@ func (s *scanner) scan() {
 		case spaceByte:
 			s.at++
 			if c == '\n' {
-				s.lines++
 				s.fresh, s.newline = true, true
 				s.indent()
 			}
@@ -119,7 +118,7 @@ func (s *scanner) indent() {
 	for i < len(s.text) && (s.text[i] == ' ' || s.text[i] == '\t') {
 		i++
 	}
-	if i < len(s.text) && byteKinds[s.text[i]] != spaceByte && (i-s.at >= 2 || i > s.at && s.text[s.at] == '\t') {
+	if len(s.q.tokens) > 0 && i < len(s.text) && byteKinds[s.text[i]] != spaceByte && (i-s.at >= 2 || i > s.at && s.text[s.at] == '\t') {
 		s.indented++
 	}
 	s.at = i
@@ -230,6 +229,9 @@ func (s *scanner) token(t token, l *lexeme) {
 	}
 	if s.newline {
 		t.form |= line
+		if len(s.q.tokens) > 0 {
+			s.lines++
+		}
 	}
 	s.fresh, s.newline, s.soft = false, false, false
 	s.q.tokens = append(s.q.tokens, t)
