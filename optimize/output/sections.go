@@ -241,7 +241,7 @@ func kbuild(line []byte) bool {
 // cargoStep reports whether a line is a step of cargo, whose verbs end in
 // column twelve.
 func cargoStep(line []byte, width int) bool {
-	if width == 0 || width > 10 {
+	if width == 0 || width > 10 || width >= len(line) { // a tab is wider than a byte
 		return false
 	}
 	t := line[width:]
