@@ -5,6 +5,7 @@ import (
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/caveman"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/headroom"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/rtk"
 )
 
@@ -34,6 +35,9 @@ func (h *Handler) buildPasses(s settings) []optimize.Pass {
 		case optRTK:
 			p, err := rtk.New(set.level, rtkMemo)
 			add(i, p, err == nil)
+		case optHeadroom:
+			p, ok := headroom.New(set.level, set.keep, set.reserve)
+			add(i, p, ok)
 		case optCaveman:
 			p, ok := caveman.New(set.level)
 			add(i, p, ok)
