@@ -15,7 +15,7 @@ const minSection = 512
 // that the result still applies to the other files: git apply and patch skip
 // lines between sections that are no headers. If there is nothing to collapse
 // dst is returned as it is.
-func (s *diffScanner) collapseDiff(dst []byte, lines *output.Lines, ref string) ([]byte, bool) {
+func (s *diffScanner) collapseDiff(dst []byte, lines *output.Lines, m mark) ([]byte, bool) {
 	from, done := len(dst), 0
 	for i := range s.scan(lines) {
 		sec := &s.sections[i]
@@ -32,7 +32,7 @@ func (s *diffScanner) collapseDiff(dst []byte, lines *output.Lines, ref string) 
 		before := len(dst)
 		dst = append(dst, lines.Range(done, sec.from)...)
 		start := len(dst)
-		dst = marker.Append(dst, passName, sec.to-sec.from, "lines", string(describe(sec, lines, kind, read)), ref)
+		dst = m.append(dst, sec.to-sec.from, string(describe(sec, lines, kind, read)))
 		if 2*(len(dst)-start) > len(text) {
 			dst = dst[:before]
 			continue

@@ -15,7 +15,7 @@ func collapse(text string) (string, bool) {
 	var l output.Lines
 	l.Split([]byte(text))
 	var s diffScanner
-	out, ok := s.collapseDiff(nil, &l, "kkkkkkkkkkkk")
+	out, ok := s.collapseDiff(nil, &l, mark{"kkkkkkkkkkkk"})
 	if !ok {
 		return text, false
 	}
@@ -173,9 +173,9 @@ func TestCollapsedDiffApplies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			whole, left := t.TempDir(), t.TempDir()
 			before := buildPreimage(t, text, whole, left)
-			run(t, git, whole, text)
+			gitApply(t, git, whole, text)
 			if strings.Contains(short, "\n@@ ") { // else nothing is left to apply
-				run(t, git, left, short)
+				gitApply(t, git, left, short)
 			}
 			var l output.Lines
 			l.Split([]byte(text))
@@ -258,8 +258,8 @@ func buildPreimage(t *testing.T, text string, dirs ...string) map[string]string 
 	return files
 }
 
-// run applies a patch in dir.
-func run(t *testing.T, git, dir, patch string) {
+// gitApply applies a patch in dir.
+func gitApply(t *testing.T, git, dir, patch string) {
 	t.Helper()
 	cmd := exec.Command(git, "apply", "--unidiff-zero", "--whitespace=nowarn", "-")
 	cmd.Dir = dir

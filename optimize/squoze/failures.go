@@ -70,9 +70,9 @@ type word struct {
 
 // list appends the lines with runs of records of the same build listed. If
 // there is none dst is returned as it is.
-func (l *lister) list(dst []byte, keep *output.Set, lines *output.Lines, ref string) ([]byte, bool) {
+func (l *lister) list(dst []byte, lines *output.Lines, m mark) ([]byte, bool) {
 	n := content(lines)
-	l.skeletons(keep, lines, n)
+	l.skeletons(lines, n)
 	from, done := len(dst), 0
 	for i := 0; i < n; {
 		period, records := l.run(i, n)
@@ -85,7 +85,7 @@ func (l *lister) list(dst []byte, keep *output.Set, lines *output.Lines, ref str
 		dst = append(dst, lines.Range(done, i+period)...)
 		start := len(dst)
 		var ok bool
-		if dst, ok = l.appendList(dst, lines, i, period, records, ref); ok &&
+		if dst, ok = l.appendList(dst, lines, i, period, records, m); ok &&
 			(len(dst)-start)*100 <= len(lines.Range(i+period, end))*(100-listSaving) {
 			done = end
 		} else {
@@ -101,7 +101,7 @@ func (l *lister) list(dst []byte, keep *output.Set, lines *output.Lines, ref str
 
 // skeletons finds the skeleton of each line: its delimiters, with one w for
 // each word. A line that must not become part of a list has none, -1.
-func (l *lister) skeletons(keep *output.Set, lines *output.Lines, n int) {
+func (l *lister) skeletons(lines *output.Lines, n int) {
 	if l.ids == nil {
 		l.ids = make(map[string]int32)
 	}
@@ -160,7 +160,7 @@ func (l *lister) run(i, n int) (period, records int) {
 
 // appendList appends the marker, the pattern and the rows that stand for the
 // records after the first one. ok is false if they have no list.
-func (l *lister) appendList(dst []byte, lines *output.Lines, i, period, records int, ref string) (_ []byte, ok bool) {
+func (l *lister) appendList(dst []byte, lines *output.Lines, i, period, records int, m mark) (_ []byte, ok bool) {
 	l.first = appendWords(l.first[:0], lines, i, period)
 	for r := 1; r < records; r++ {
 		l.words = appendWords(l.words[:0], lines, i+r*period, period)
@@ -176,10 +176,10 @@ func (l *lister) appendList(dst []byte, lines *output.Lines, i, period, records 
 	case columns > maxWords:
 		return dst, false
 	case columns == 0:
-		dst = marker.Append(dst, passName, period*(records-1), "lines", sameDetail, ref)
+		dst = m.append(dst, period*(records-1), sameDetail)
 		return append(dst, end...), true
 	}
-	dst = marker.Append(dst, passName, period*(records-1), "lines", listDetail, ref)
+	dst = m.append(dst, period*(records-1), listDetail)
 	dst = append(append(dst, '\n'), patternIntro...)
 	dst = l.pattern(dst, lines, i, period)
 	for r := 1; r < records; r++ {

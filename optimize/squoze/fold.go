@@ -1,7 +1,6 @@
 package squoze
 
 import (
-	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/marker"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/output"
 )
 
@@ -68,14 +67,14 @@ type looseGroup struct {
 // anything new: of each shape that repeats the first and the last line stay,
 // and those whose numbers stand out. If nothing can be elided dst is returned
 // as it is.
-func (f *folder) fold(dst []byte, class output.Class, tool output.Tool, lines *output.Lines, ref string) ([]byte, bool) {
+func (f *folder) fold(dst []byte, class output.Class, tool output.Tool, lines *output.Lines, m mark) ([]byte, bool) {
 	output.Keep(&f.keep, class, tool, lines)
 	n := content(lines)
 	keepLists(&f.keep, lines)
 	f.count(lines, n)
 	f.decide()
 	f.witnesses(lines, n)
-	return f.elide(dst, lines, n, ref)
+	return f.elide(dst, lines, n, m)
 }
 
 // keptShare is how much of the bytes of the lines last folded had to stay for
@@ -262,7 +261,7 @@ func (f *folder) stay(at ...int) {
 }
 
 // elide appends the lines, with markers for the runs of lines that fold.
-func (f *folder) elide(dst []byte, lines *output.Lines, n int, ref string) ([]byte, bool) {
+func (f *folder) elide(dst []byte, lines *output.Lines, n int, m mark) ([]byte, bool) {
 	from, done := len(dst), 0
 	for i := 0; i < n; {
 		if f.of[i] == rareShape {
@@ -275,9 +274,9 @@ func (f *folder) elide(dst []byte, lines *output.Lines, n int, ref string) ([]by
 		}
 		text := lines.Range(i, end)
 		detail := f.describe(lines, i, end)
-		if end-i >= minGap && len(text) >= marker.MaxLen(passName, "lines", detail, ref)+minGain {
+		if end-i >= minGap && len(text) >= m.maxLen(detail)+minGain {
 			dst = append(dst, lines.Range(done, i)...)
-			dst = marker.Append(dst, passName, end-i, "lines", detail, ref)
+			dst = m.append(dst, end-i, detail)
 			dst = append(dst, lineEnd(text)...)
 			done = end
 		}

@@ -25,7 +25,7 @@ func foldText(class output.Class, text string) string {
 	var l output.Lines
 	l.Split([]byte(text))
 	var f folder
-	out, ok := f.fold(nil, class, output.NoTool, &l, "kkkkkkkkkkkk")
+	out, ok := f.fold(nil, class, output.NoTool, &l, mark{"kkkkkkkkkkkk"})
 	if !ok {
 		return text
 	}
@@ -119,7 +119,7 @@ func TestShape(t *testing.T) {
 		{"took 12ms and 1.5s, 30%", "took #ms and #.#s, #%", "took #ms and # #%"},
 		{"module_12 utf8 x7k2p 0xdeadbeef1", "module_# utf# # #", "# # # #"},
 		{`level=info msg="user alice" id=7f3a9c`, `level=info msg="user alice" id=#`, `level=# msg="#" id=#`},
-		{"1a2 b1 7f 3kb 9abcd", "# b# #f #kb #", "# b# #f #kb #"},
+		{"1a2 b1 7f 3kb 9abcd", "# b# #f #kb #", "# # #f #kb #"},
 		{"", "", ""},
 		{"下载 3 完成", "下载 # 完成", "下载 # 完成"},
 	}
@@ -164,10 +164,8 @@ func TestNumbers(t *testing.T) {
 func listText(text string) string {
 	var l output.Lines
 	l.Split([]byte(text))
-	var keep output.Set
-	keep.Reset(l.Len())
 	var ls lister
-	out, ok := ls.list(nil, &keep, &l, "kkkkkkkkkkkk")
+	out, ok := ls.list(nil, &l, mark{"kkkkkkkkkkkk"})
 	if !ok {
 		return text
 	}
@@ -316,7 +314,7 @@ func BenchmarkFold(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		l.Split(text)
-		dst, _ = f.fold(dst[:0], output.Log, output.NoTool, &l, "kkkkkkkkkkkk")
+		dst, _ = f.fold(dst[:0], output.Log, output.NoTool, &l, mark{"kkkkkkkkkkkk"})
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(text)), "ns/byte")
 }

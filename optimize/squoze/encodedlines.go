@@ -1,0 +1,127 @@
+package squoze
+
+import (
+	"bytes"
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/marker"
+)
+
+// encodedLines are the lines of a JSON string's encoded text, between the
+// quotes: where each ends and a hash of it. A line ends at the escape \n. The
+// text itself is not kept. The hash has no seed, so that what is found by it is
+// the same in every process.
+type encodedLines struct {
+	ends   []uint32 // offset after line i, its \n not included
+	hashes []uint64 // 0 for a line that looks like a marker, else not 0
+}
+
+// newline is a line end as it is encoded.
+var newline = []byte(`\n`)
+
+// split makes l the lines of text.
+func (l *encodedLines) split(text []byte) {
+	l.ends, l.hashes = l.ends[:0], l.hashes[:0]
+	for from, at := 0, 0; ; {
+		n := bytes.Index(text[at:], newline)
+		if n < 0 {
+			l.add(text[from:], len(text))
+			return
+		}
+		at += n
+		if escapes(text[from:at]) {
+			at += 2 // an escaped backslash and an n
+			continue
+		}
+		l.add(text[from:at], at)
+		at += 2
+		from = at
+	}
+}
+
+// escapes reports whether text ends with a backslash that escapes what follows.
+func escapes(text []byte) bool {
+	i := len(text)
+	for i > 0 && text[i-1] == '\\' {
+		i--
+	}
+	return (len(text)-i)%2 == 1
+}
+
+func (l *encodedLines) add(line []byte, end int) {
+	l.ends = append(l.ends, uint32(end))
+	l.hashes = append(l.hashes, hashLine(line))
+}
+
+// hashLine is 0 for a line that looks like a marker. A marker has no character
+// that needs an escape, so it can be told in its encoded form.
+func hashLine(line []byte) uint64 {
+	if marker.Is(line) {
+		return 0
+	}
+	return xxhash.Sum64(line) | 1
+}
+
+// len is the number of lines.
+func (l *encodedLines) len() int { return len(l.ends) }
+
+// start is the offset of line i.
+func (l *encodedLines) start(i int) int {
+	if i == 0 {
+		return 0
+	}
+	return int(l.ends[i-1]) + len(newline)
+}
+
+// run is the encoded text of the lines [from, to) without the last line end.
+func (l *encodedLines) run(text []byte, from, to int) []byte {
+	return text[l.start(from):l.ends[to-1]]
+}
+
+// size is the memory that l takes, in bytes.
+func (l *encodedLines) size() int { return 4*cap(l.ends) + 8*cap(l.hashes) }
+
+// window is how many lines are looked up together.
+const window = 4
+
+// windowHash is a hash of the lines [i, i+window), 0 if one of them looks like
+// a marker.
+func (l *encodedLines) windowHash(i int) uint64 {
+	h := l.hashes[i : i+window : i+window]
+	if h[0] == 0 || h[1] == 0 || h[2] == 0 || h[3] == 0 {
+		return 0
+	}
+	const k = 0x9E3779B97F4A7C15
+	return (bits.RotateLeft64((bits.RotateLeft64((bits.RotateLeft64(h[0]*k, 29)+h[1])*k, 29)+h[2])*k, 29) + h[3]) * k
+}
+
+// decodedLen is the number of bytes that raw, encoded text, decodes to.
+func decodedLen(raw []byte) int {
+	n := len(raw)
+	for at := 0; ; {
+		i := bytes.IndexByte(raw[at:], '\\')
+		if i < 0 {
+			return n
+		}
+		at += i
+		if raw[at+1] != 'u' {
+			n--
+			at += 2
+			continue
+		}
+		switch c := raw[at+2 : at+6]; {
+		case c[0] == '0' && c[1] == '0' && c[2] < '8':
+			n -= 5
+		case c[0] == '0' && c[1] < '8':
+			n -= 4
+		case c[0]|0x20 == 'd' && (c[1] == '8' || c[1] == '9' || c[1]|0x20 == 'a' || c[1]|0x20 == 'b') && at+12 <= len(raw) && raw[at+6] == '\\' && raw[at+7] == 'u':
+			n -= 8
+			at += 6
+		default:
+			n -= 3
+		}
+		at += 6
+	}
+}
