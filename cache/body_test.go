@@ -12,7 +12,7 @@ func chatBody(size int, question string) string {
 	b.WriteString(`{"model":"gpt-5-mini","temperature":0,"max_tokens":256,"messages":[{"role":"system","content":"Answer as a harbour office."}`)
 	for i := 0; b.Len() < size-400-len(question); i++ {
 		fmt.Fprintf(&b, `,{"role":"user","content":"Question %d: which of the berths along the western pier is long enough for a ketch of fourteen metres, and who has to sign the form when it arrives late in the evening?"}`, i)
-		fmt.Fprintf(&b, `,{"role":"assistant","content":"Answer %d: berth W3 \u2013 ask the harbour master.\nThe form is in the blue cabinet."}`, i)
+		fmt.Fprintf(&b, `,{"role":"assistant","content":"Answer %d: berth W3 – ask the harbour master.\nThe form is in the blue cabinet."}`, i)
 	}
 	fmt.Fprintf(&b, `,{"role":"user","content":"%s"}],"stream":false}`, question)
 	return b.String()

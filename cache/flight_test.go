@@ -385,7 +385,7 @@ func TestLeaderDiesMidStream(t *testing.T) {
 // memory than max_entry.
 func TestTooLargeToStore(t *testing.T) {
 	d := dialects[0]
-	const limit = 1 << 20
+	const limit = 256 << 10
 	piece := "data: " + strings.Repeat("x", 32<<10) + "\n\n"
 	bubble(t, Policy{Mode: Exact, MaxEntry: limit}, func(t *testing.T, s *site, provider *scripted) {
 		leader := newClient()

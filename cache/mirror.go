@@ -134,7 +134,7 @@ func (m *mirrors) add(p *[32]byte, added []newcomer, seen float64, now int64) {
 	w.seen = max(w.seen, seen)
 	for i := range added {
 		q := &added[i]
-		size := mirrorPerMember + 16*int64(q.question.Words())
+		size := mirrorPerMember + wordOverhead*int64(q.question.Words())
 		if q.expires <= now || r.size+size > maxMirrored/8 {
 			continue
 		}

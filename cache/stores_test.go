@@ -289,12 +289,12 @@ func TestStoreUnderLoad(t *testing.T) {
 		for worker := range 8 {
 			wg.Go(func() {
 				s := siteOf(t, Policy{Mode: Similar, Threshold: 0.9}, c)
-				for i := range 150 {
+				for i := range 80 {
 					n := (i*7 + worker) % 40
 					want := strings.Replace(chatAnswer, "Six.", fmt.Sprintf("Answer %d.%s", n, strings.Repeat(" ", 4<<10)), 1)
 					s.provider = jsonAnswer(want)
 					var headers []string
-					switch i % 50 {
+					switch i % 40 {
 					case 10:
 						headers = []string{HeaderControl, "refresh"}
 					case 20:

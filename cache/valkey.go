@@ -43,7 +43,7 @@ type valkey struct {
 	up     atomic.Bool
 	fell   chan struct{} // the server has become unreachable
 	stop   context.CancelFunc
-	ended  sync.WaitGroup
+	ended  sync.WaitGroup // of the writer
 
 	mu      sync.Mutex
 	dirty   map[name]*item // to be written
@@ -93,16 +93,23 @@ func openValkey(s StoreConfig, env *environment) (Store, error) {
 		wake:    make(chan struct{}, 1),
 	}
 	v.idle = sync.NewCond(&v.mu)
-	v.reach(ctx)
-	v.ended.Go(func() { v.watch(ctx) })
 	v.ended.Go(v.write)
+	tried := make(chan struct{})
+	go v.watch(ctx, tried)
+	select {
+	case <-tried:
+	case <-time.After(valkeyDialTimeout):
+	}
 	return v, nil
 }
 
-// watch looks for the server whenever it cannot be reached, until it can.
-func (v *valkey) watch(ctx context.Context) {
+// watch looks for the server whenever it cannot be reached, until it can. It
+// closes tried after the first attempt.
+func (v *valkey) watch(ctx context.Context, tried chan struct{}) {
 	retry := time.NewTicker(valkeyRetry)
 	defer retry.Stop()
+	v.reach(ctx)
+	close(tried)
 	for {
 		if v.up.Load() {
 			select {
@@ -130,8 +137,7 @@ func (v *valkey) reach(ctx context.Context) bool {
 			v.env.log.report(unreachable, err)
 			return false
 		}
-		if c = &made; ctx.Err() != nil || !v.client.CompareAndSwap(nil, c) {
-			made.Close()
+		if c = &made; !v.adopt(c) {
 			return false
 		}
 	}
@@ -142,6 +148,18 @@ func (v *valkey) reach(ctx context.Context) bool {
 		return false
 	}
 	v.up.Store(true)
+	return true
+}
+
+// adopt makes c the client, unless the store has been closed meanwhile.
+func (v *valkey) adopt(c *valkeygo.Client) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		(*c).Close()
+		return false
+	}
+	v.client.Store(c)
 	return true
 }
 
@@ -284,11 +302,12 @@ func (v *valkey) Close() error {
 	}
 	v.closed = true
 	close(v.wake)
+	c := v.client.Load()
 	v.mu.Unlock()
-	v.stop()
 	v.ended.Wait()
+	v.stop()
 	v.up.Store(false)
-	if c := v.client.Load(); c != nil {
+	if c != nil {
 		(*c).Close()
 	}
 	return nil

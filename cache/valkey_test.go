@@ -398,7 +398,7 @@ func TestMirrorsBound(t *testing.T) {
 		return []byte(fmt.Sprintf("which of the %d berths along the western pier would be long enough for vessel number%d tonight", n, n))
 	}
 	var q similar.Question
-	const partitions, each = 300, 400
+	const partitions, each = 500, 400
 	for p := range partitions {
 		var added []newcomer
 		for n := range each {
