@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/tokens"
 )
 
 // Result is what Run made of a request.
@@ -274,13 +275,10 @@ func (d *Draft) savedTokens(inserted int) int {
 		if was == nil {
 			was = d.Req.Doc.Raw(d.Req.Blocks[i].Node)
 		}
-		saved += estimate(was) - estimate(s)
+		saved += tokens.EstimateRaw(was[1:len(was)-1]) - tokens.EstimateRaw(s[1:len(s)-1])
 	}
 	for _, e := range d.Insert[inserted:] {
-		saved -= estimate(e.New)
+		saved -= tokens.EstimateRaw(e.New)
 	}
 	return saved
 }
-
-// estimate is the number of tokens of a JSON string.
-func estimate(raw []byte) int { return len(raw) / 4 }
