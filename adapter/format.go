@@ -67,11 +67,16 @@ func Detect(path string) Format {
 // .../deployments/{name}/chat/completions. There the path decides which model
 // answers, whatever the body says.
 func PathModel(path string) (name string, ok bool) {
-	const segment = "/deployments/"
-	i := strings.Index(strings.ToLower(path), segment)
-	if i < 0 || Detect(path) == Unknown {
+	if Detect(path) == Unknown {
 		return "", false
 	}
-	name, _, ok = strings.Cut(path[i+len(segment):], "/")
-	return name, ok && name != ""
+	for rest := path; rest != ""; {
+		var segment string
+		segment, rest, _ = strings.Cut(rest, "/")
+		if strings.EqualFold(segment, "deployments") {
+			name, _, ok = strings.Cut(rest, "/")
+			return name, ok && name != ""
+		}
+	}
+	return "", false
 }

@@ -63,6 +63,8 @@ func TestPathModel(t *testing.T) {
 		{"/openai/deployments//chat/completions", "", false},
 		{"/openai/deployments/gpt-4o/audio/speech", "", false},
 		{"/v1/chat/completions", "", false},
+		{"/\u0130\u0130\u0130/deployments/x/chat/completions", "x", true},
+		{"/deployments/chat/completions", "chat", true},
 	}
 	for _, c := range cases {
 		if got, ok := PathModel(c.path); got != c.want || ok != c.ok {
