@@ -73,6 +73,9 @@ type looks struct {
 	code     int // that look like code or configuration
 	prose    int // that look like sentences
 	repeated int // others, of a shape that occurs often
+	leveled  int // records that name a level
+	runner   int // lines that only test runners write
+	document int // headings and fences of a document
 }
 
 // maxSample is how many lines are looked at: the first and last quarter of
@@ -113,13 +116,22 @@ func looksOf(lines *Lines) looks {
 			return
 		}
 		f.lines++
+		if documentMark(line, f.lines == 1) {
+			f.document++
+		}
 		switch {
 		case recordStart(line):
 			f.records++
 			matched = true
+			if namesLevel(line) {
+				f.leveled++
+			}
 		case Passing(line) || verdict(line):
 			f.tests++
 			matched = true
+			if runnerLine(line) {
+				f.runner++
+			}
 		case progressing(line):
 			f.steps++
 			matched = true
@@ -134,6 +146,8 @@ func looksOf(lines *Lines) looks {
 		case proseLike(line):
 			f.prose++
 			matched = false
+		case len(line) > 40 && bytes.IndexByte(line, ' ') < 0:
+			// Encoded data has a shape too.
 		default:
 			h := shapeHash(line)
 			if shapes[h] < 255 {
@@ -166,18 +180,14 @@ func (f *looks) judge(hint Hint, lines *Lines) (Class, Tool) {
 		}
 		return hint.Class, hint.Tool
 	}
-	if 5*file > f.lines {
+	if hint.Class == Unknown {
+		return f.guess(lines)
+	}
+	if 7*file > f.lines || f.document > 0 {
 		return Unknown, hint.Tool
 	}
-	if hint.Class.Failing() {
-		machine += f.repeated
-	}
+	machine += f.repeated
 	if 10*machine < 6*f.lines {
-		if hint.Class == Unknown {
-			if c := gitClass(Unknown, lines); c != Unknown {
-				return c, Git
-			}
-		}
 		return Unknown, hint.Tool
 	}
 	switch {
@@ -187,10 +197,51 @@ func (f *looks) judge(hint Hint, lines *Lines) (Class, Tool) {
 		return TestOutput, hint.Tool
 	case f.places+f.steps > 0:
 		return Build, hint.Tool
-	case hint.Class.Failing():
-		return hint.Class, hint.Tool
 	}
-	return Unknown, hint.Tool
+	return hint.Class, hint.Tool
+}
+
+// guess decides without any word from the call. Rows of data start with dates,
+// lists have check marks and change logs speak of what was added, so it takes
+// more: a level in most records, or lines that only test runners write.
+func (f *looks) guess(lines *Lines) (Class, Tool) {
+	if c := gitClass(Unknown, lines); c != Unknown {
+		return c, Git
+	}
+	file := f.code + f.prose
+	switch {
+	case 7*file > f.lines || f.document > 0:
+	case 10*(f.records+f.nested) >= 7*f.lines && 2*f.leveled >= f.records:
+		return Log, NoTool
+	case 10*(f.tests+f.nested) >= 7*f.lines && 10*f.runner >= f.tests:
+		return TestOutput, NoTool
+	}
+	return Unknown, NoTool
+}
+
+// namesLevel reports whether a log level stands near the start of a line.
+func namesLevel(line []byte) bool {
+	for i := 0; i < len(line) && i < 96; i++ {
+		if !isLetter(line[i]) || i > 0 && (isLetter(line[i-1]) || isDigit(line[i-1])) {
+			continue
+		}
+		if levelAt(line, i) || hasFold(line, i, "level=") || hasFold(line, i, "lvl=") || hasFold(line, i, `level":`) || hasFold(line, i, `severity":`) {
+			return true
+		}
+	}
+	return len(line) > 5 && (line[0] == 'I' || line[0] == 'W' || line[0] == 'E') && isDigit(line[1]) && isDigit(line[4]) && line[5] == ' '
+}
+
+// runnerLine reports whether a line has a form that only test runners write.
+func runnerLine(line []byte) bool {
+	i := skipSpaces(line, 0)
+	t := trimRight(line[i:])
+	for _, s := range [...]string{"--- PASS: ", "--- FAIL: ", "--- SKIP: ", "=== RUN ", "ok  \t", "FAIL\t", "test ", "[ RUN  ", "[       OK ]", "PASS ", "FAIL ", "Test Case '", "not ok "} {
+		if hasPrefix(t, s) {
+			return true
+		}
+	}
+	return hasSuffix(t, " PASSED") || hasSuffix(t, " FAILED") || hasSuffix(t, "%]") || hasSuffix(t, "... ok") || hasSuffix(t, " ms)") || hasSuffix(t, "ms)")
 }
 
 // verdict reports whether a line says that one test failed, the way runners do.
@@ -213,6 +264,20 @@ func verdict(line []byte) bool {
 		return startSeverity(line) == Failure
 	}
 	return hasSuffix(t, " FAILED") || hasSuffix(t, " ERROR")
+}
+
+// documentMark reports whether a line is a heading or a fence of a document
+// that may quote any other output.
+func documentMark(line []byte, first bool) bool {
+	switch line[0] {
+	case '`':
+		return hasPrefix(line, "```")
+	case '#':
+		return hasPrefix(line, "## ") || first && hasPrefix(line, "# ") && len(line) > 2 && 'A' <= line[2] && line[2] <= 'Z'
+	case '<':
+		return hasPrefix(line, "<!DOCTYPE") || hasPrefix(line, "<html") || hasPrefix(line, "<?xml")
+	}
+	return false
 }
 
 // shapeHash hashes a line with every run of digits taken as one.

@@ -58,6 +58,7 @@ type keeper struct {
 	class Class
 	tool  Tool
 	sev   []Severity
+	start Set // log: the lines that start a record
 
 	section section
 	details bool
@@ -68,7 +69,8 @@ type keeper struct {
 	running  int           // where the running test began (gtest, XCTest), -1 at first
 	sawRuns  bool          // go test -v: there are lines that say which test runs
 	sawFails bool          // go test: there is a failed test
-	headers  [maxDepth]int // the last line of each indent, -1 at first
+	headers  [maxDepth]int // the last line of each indent up to deepest, else -1
+	deepest  int
 }
 
 // maxDepth bounds the indents that are told apart when a header is looked for.
@@ -76,11 +78,14 @@ const maxDepth = 32
 
 func (k *keeper) find(keep *Set, class Class, tool Tool, lines *Lines) {
 	n := lines.Len()
-	*k = keeper{lines: lines, keep: keep, class: class, tool: tool, sev: k.sev[:0], last: -1, running: -1}
+	*k = keeper{lines: lines, keep: keep, class: class, tool: tool, sev: k.sev[:0], start: k.start, last: -1, running: -1}
 	for i := range k.headers {
 		k.headers[i] = -1
 	}
 	starts, filled := 0, 0
+	if class == Log {
+		k.start.Reset(n)
+	}
 	for i := range n {
 		line := lines.Line(i)
 		sev := k.severity(line)
@@ -88,6 +93,7 @@ func (k *keeper) find(keep *Set, class Class, tool Tool, lines *Lines) {
 		if class == Log && len(line) > 0 && line[0] != '\r' {
 			filled++
 			if recordStart(line) {
+				k.start.Add(i)
 				starts++
 			}
 		}
@@ -167,10 +173,10 @@ func (k *keeper) line(i int) {
 		k.unimportant(i, line)
 	}
 	if width < maxDepth {
-		k.headers[width] = i
-		for w := width + 1; w < maxDepth; w++ {
+		for w := width + 1; w <= k.deepest; w++ {
 			k.headers[w] = -1
 		}
+		k.headers[width], k.deepest = i, width
 	}
 }
 
@@ -257,7 +263,7 @@ func (k *keeper) context(i, width int) {
 			at--
 		}
 	}
-	for n := 0; at >= 0 && n < maxDepth && introduces(k.lines.Line(at)); n++ {
+	for n := 0; at >= 0 && n < maxDepth && k.sev[at] == None && introduces(k.lines.Line(at)); n++ {
 		k.keep.AddRange(at, i)
 		at--
 	}
@@ -300,7 +306,7 @@ func (k *keeper) records() {
 	n := k.lines.Len()
 	from, hit := 0, false
 	for i := range n {
-		if i > from && recordStart(k.lines.Line(i)) {
+		if i > from && k.start.Has(i) {
 			k.record(from, i, hit)
 			from, hit = i, false
 		}

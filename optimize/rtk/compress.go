@@ -44,9 +44,10 @@ func Compress(level Level, hint output.Hint, text, dst []byte) ([]byte, Report) 
 
 // scratch is the memory of one run.
 type scratch struct {
-	lines output.Lines
-	keep  output.Set
-	again []byte
+	lines   output.Lines
+	keep    output.Set
+	again   []byte // the result of the second run
+	compact []byte
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -65,9 +66,8 @@ func (s *scratch) shorten(level Level, hint output.Hint, text, dst []byte) ([]by
 	r.Class, r.Tool = output.ClassifyLines(hint, &s.lines)
 	switch {
 	case r.Class == output.JSON:
-		out, ok := minify(dst, text)
-		r.Changed = ok
-		return out, r
+		dst, r.Changed = s.minify(dst, text)
+		return dst, r
 	case r.Lines <= 2*p.edge:
 		return dst, r
 	case r.Class.Failing():
@@ -109,16 +109,16 @@ func (s *scratch) keepEdges(n int) {
 
 // minify appends a JSON text that stands in one line without white space
 // between its tokens; ok is false if there is none.
-func minify(dst, text []byte) (out []byte, ok bool) {
+func (s *scratch) minify(dst, text []byte) (out []byte, ok bool) {
 	body := bytes.TrimRight(text, "\r\n")
 	if bytes.IndexByte(body, '\n') >= 0 {
 		return dst, false
 	}
-	out = jsonspan.Compact(dst, body)
-	if len(out)-len(dst) == len(body) {
+	s.compact = jsonspan.Compact(s.compact[:0], body)
+	if len(s.compact) == len(body) {
 		return dst, false
 	}
-	return append(out, text[len(body):]...), true
+	return append(append(dst, s.compact...), text[len(body):]...), true
 }
 
 // logRecords reports whether newline-delimited JSON is a log: its first lines

@@ -8,15 +8,22 @@ import (
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/memo"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/output"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/tokens"
 )
 
-// Memo remembers what became of a block. It may be shared by passes of all
-// levels.
+// Memo remembers what became of blocks and what calls say. It may be shared by
+// passes of all levels.
 type Memo = memo.Memo[Change]
 
-// Change is what became of one block: the JSON string, quotes included, that
-// takes its place, nil if it stays.
-type Change struct{ text []byte }
+// Change is what is remembered: what became of one block, that is, the JSON
+// string, quotes included, that takes its place, nil if it stays; or what a
+// call says about its output.
+type Change struct {
+	text   []byte
+	tokens int // saved, an estimate
+	level  Level
+	hint   output.Hint
+}
 
 // NewMemo returns a memo of about maxBytes.
 func NewMemo(maxBytes int64) *Memo { return memo.New[Change](maxBytes) }
@@ -40,12 +47,14 @@ func New(level string, m *Memo) (*Pass, error) {
 // Name is rtk.
 func (*Pass) Name() string { return name }
 
-// Level is the name of the pass's level.
+// Level is the name of the level that the pass was built with. With auto, the
+// outcome says which one applied.
 func (p *Pass) Level() string { return p.level.String() }
 
 // Apply shortens the tool results of d that are no errors and not frozen.
 func (p *Pass) Apply(d *optimize.Draft) optimize.Outcome {
 	var out optimize.Outcome
+	var highest Level
 	for i := range d.Req.Blocks {
 		b := &d.Req.Blocks[i]
 		if b.Kind != adapter.ToolResult || b.IsError || b.Frozen || b.Message >= 0 && d.Drop[b.Message] {
@@ -58,11 +67,16 @@ func (p *Pass) Apply(d *optimize.Draft) optimize.Outcome {
 			continue
 		}
 		out.Blocks++
-		if text := p.change(hintFor(d.Req, b.Call), raw).text; text != nil {
-			d.New[i] = text
+		if c := p.change(p.hint(d.Req, b.Call), raw); c.text != nil {
+			d.New[i] = c.text
 			out.Changed++
-			out.Saved += len(raw) - len(text)
+			out.Saved += len(raw) - len(c.text)
+			out.SavedTokens += c.tokens
+			highest = max(highest, c.level)
 		}
+	}
+	if p.level == Auto && out.Changed > 0 {
+		out.Level = highest.String()
 	}
 	return out
 }
@@ -82,8 +96,9 @@ func (p *Pass) change(hint output.Hint, raw []byte) Change {
 	var r Report
 	if b.out, r = Compress(p.level, hint, b.text, b.out[:0]); r.Changed {
 		b.raw = jsonspan.AppendQuoted(b.raw[:0], b.out)
-		if len(b.raw) < len(raw) {
-			c.text = append(make([]byte, 0, len(b.raw)), b.raw...)
+		saved := tokens.Estimate(b.text) - tokens.Estimate(b.out)
+		if len(b.raw) < len(raw) && saved >= 0 {
+			c = Change{text: append(make([]byte, 0, len(b.raw)), b.raw...), tokens: saved, level: r.Level}
 		}
 	}
 	if p.memo != nil {
@@ -97,7 +112,8 @@ type buffer struct{ text, out, raw []byte }
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// saltOf tells apart what the memo must not mix up.
+// saltOf tells apart what the memo must not mix up: the same text at another
+// level or from another call.
 func saltOf(level Level, hint output.Hint) uint64 {
 	salt := uint64(level)<<24 | uint64(hint.Class)<<16 | uint64(hint.Tool)<<8
 	if hint.File {
@@ -105,29 +121,3 @@ func saltOf(level Level, hint output.Hint) uint64 {
 	}
 	return salt
 }
-
-// hintFor reads the call that a block answers.
-func hintFor(req *adapter.Request, call int) output.Hint {
-	args := req.Args(call)
-	tool := args.Tool()
-	var command string
-	for _, key := range commandKeys {
-		if s, ok := args.String(key); ok {
-			command = s
-			break
-		}
-		if list, ok := args.Strings(key); ok {
-			command = output.JoinArgs(list)
-			break
-		}
-	}
-	if rest, ok := args.Strings("args"); ok && command != "" {
-		command += " " + output.JoinArgs(rest) // {"command":"go","args":["test"]}
-	}
-	path, _ := args.String("file_path", "path", "filePath", "filename", "file", "absolute_path", "target_file", "relative_workspace_path", "url", "uri")
-	return output.HintFor(tool, command, path)
-}
-
-// commandKeys are the arguments in which tools take a command line or an
-// argument vector.
-var commandKeys = [...]string{"command", "cmd", "commands", "script", "commandLine", "command_line", "CommandLine", "bash_command", "shell_command", "argv", "input"}
