@@ -18,8 +18,8 @@ type bucket struct {
 	// crowd stands in for items in a signature bucket that has outgrown
 	// its limit.
 	crowd *crowd
-	// spread, in a bucket of members, is how many there are once they are
-	// indexed by signature; items is empty then.
+	// spread is the number of entries that are indexed elsewhere, with items
+	// empty: members once they are indexed by signature, entries in a crowd.
 	spread int
 }
 
@@ -143,7 +143,7 @@ func (x *tagIndex) add(s *slab, tag uint32, it item) *bucket {
 		b = x.open(tag)
 		b.add(s.item(ref))
 	}
-	if b.crowd == nil && b.spread == 0 {
+	if b.spread == 0 {
 		b.add(it)
 	}
 	return b
@@ -175,7 +175,7 @@ func (x *tagIndex) close(tag uint32) {
 }
 
 // remove takes the entry ref out from under tag and reports whether it was
-// there. It does not know crowds or members that are spread.
+// there. It does not know entries that are spread.
 func (x *tagIndex) remove(tag, ref uint32) bool {
 	at := x.tags.find(tag)
 	if at == ref {
@@ -198,7 +198,7 @@ func (x *tagIndex) remove(tag, ref uint32) bool {
 func (x *tagIndex) bytes() int64 {
 	n := x.tags.bytes() + 8*int64(len(x.buckets)) + 4*int64(cap(x.free))
 	for _, b := range x.buckets {
-		n += 72 + 24*int64(cap(b.items)) + 4*int64(cap(b.place)) + b.crowd.bytes()
+		n += 72 + 24*int64(cap(b.items)) + 4*int64(cap(b.place))
 	}
 	return n
 }

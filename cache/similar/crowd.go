@@ -1,9 +1,9 @@
 package similar
 
-// A crowd is a signature bucket that many entries share, because their
-// questions come from a template: the words of this part are the template's
-// own. A scan of such a bucket would be a scan of the traffic, so it is indexed
-// once more, by prefix filter: with the words of every entry in one fixed
+// A crowd is what many entries of a partition are that share a signature,
+// because their questions come from a template and the words of this part are
+// the template's own. A scan of such a bucket would be a scan of the traffic, so
+// its entries are indexed once more, by prefix filter: with the words of every entry in one fixed
 // order, the rare ones first, two sets of n and m words that have c in common
 // share one among the first n-c+1 of the one and m-c+1 of the other. Entries
 // are filed under each of these first words together with its position and the
@@ -14,11 +14,16 @@ package similar
 // The order must not change while entries are filed by it. It is taken from a
 // sample when the crowd forms; when the traffic drifts and lists grow long, a
 // new era starts with a new order, and searches look in every era.
+//
+// The buckets of one partition, of questions of as many parts, share one crowd.
+// It holds an entry once, in however many of these buckets that is.
 type crowd struct {
-	eras   []*era
-	n      int
-	recent [crowdSample]uint32 // the last entries added, a ring
-	at     int
+	key     uint64 // in the shard
+	buckets int
+	eras    []*era
+	n       int
+	recent  [crowdSample]uint32 // the last entries added, a ring
+	at      int
 }
 
 const (
@@ -36,16 +41,13 @@ type era struct {
 	outgrown int // number of entries from which a long list starts a new era
 }
 
-// newCrowd makes a crowd of items.
-func newCrowd(x *Index, s *slab, items []item) *crowd {
-	c := &crowd{}
+// newCrowd makes an empty crowd whose first order is that of items.
+func newCrowd(x *Index, s *slab, key uint64, items []item) *crowd {
+	c := &crowd{key: key}
 	for i := range crowdSample {
 		c.recent[i] = items[i*len(items)/crowdSample].ref
 	}
 	c.start(x, s)
-	for i := range items {
-		c.add(x, s, items[i])
-	}
 	return c
 }
 
@@ -109,11 +111,8 @@ func listTag(word uint64, size, position int) uint32 {
 	return uint32(mix(word^c4, c5+uint64(size)<<16+uint64(position)) >> 16)
 }
 
-// bytes returns the memory of c, which may be nil.
+// bytes returns the memory of c.
 func (c *crowd) bytes() int64 {
-	if c == nil {
-		return 0
-	}
 	n := int64(4*crowdSample + 48)
 	for _, e := range c.eras {
 		n += 160 + 16*int64(len(e.ranks.slots)) + e.lists.bytes()

@@ -219,7 +219,10 @@ func (x *Index) Bytes() int64 {
 	for i := range x.shards {
 		s := &x.shards[i]
 		s.mu.RLock()
-		n += s.store.bytes() + s.members.bytes() + s.signatures.bytes() + 25*int64(s.n)
+		n += s.store.bytes() + s.members.bytes() + s.short.bytes() + s.long.bytes() + 25*int64(s.n)
+		for _, c := range s.crowds {
+			n += c.bytes()
+		}
 		s.mu.RUnlock()
 	}
 	return n

@@ -13,6 +13,12 @@ func (s *scanner) fingerprint(guard Guard) Key {
 	free := true // fillers are fillers
 	for i := 0; i < len(f.tokens); {
 		t := &f.tokens[i]
+		if t.class == 0 && t.form&^softAfter == word { // a plain word
+			c.add(t.hash)
+			f.start, f.edge = false, false
+			i++
+			continue
+		}
 		if t.form&sentence != 0 {
 			f.start = true
 		}
@@ -78,8 +84,9 @@ func (s *scanner) emit(c *chain, guard Guard, i int) {
 	}
 	h := s.cased(i)
 	if h == t.hash && t.class&spelled != 0 && guard == Lexical && s.classes&dialect == 0 {
-		h = s.secret.hash(t.lexeme.as[0])
-		if second := t.lexeme.as[1]; second != (packed{}) {
+		as := &lexicon.list[t.lexeme].as
+		h = s.secret.hash(as[0])
+		if second := as[1]; second != (packed{}) {
 			c.add(h)
 			h = s.secret.hash(second)
 		}

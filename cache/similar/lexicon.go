@@ -285,58 +285,77 @@ type lexeme struct {
 
 const lexiconSlots = 4096
 
-// lexicon is an open hash table of the words above, built once.
+// lexiconTable holds the words above. Its slots are an open hash table of places
+// in the list, each under 16 more bits of the hash: most words of a text are
+// not in the lexicon, and these bits say so without a look at the list. Place 0
+// is no word's.
+type lexiconTable struct {
+	slots [lexiconSlots]struct{ tag, at uint16 }
+	list  []lexeme
+}
+
 var lexicon = buildLexicon()
 
-func buildLexicon() *[lexiconSlots]lexeme {
-	t := new([lexiconSlots]lexeme)
-	at := func(word string) *lexeme {
-		p, ok := pack([]byte(word))
-		if !ok {
-			panic("similar: " + word + " is too long for the lexicon")
-		}
-		i := lexiconSlot(p)
-		for t[i].word != p && t[i].word != (packed{}) {
-			i = (i + 1) % lexiconSlots
-		}
-		t[i].word = p
-		return &t[i]
-	}
+func buildLexicon() *lexiconTable {
+	t := &lexiconTable{list: make([]lexeme, 1)}
 	for _, row := range classes {
 		for _, w := range strings.Fields(row.words) {
-			at(w).class |= row.class
+			t.lexeme(w).class |= row.class
 		}
 	}
 	for _, row := range strings.Split(strings.TrimSpace(respellings), "\n") {
 		words := strings.Fields(row)
-		first, _ := pack([]byte(words[0]))
 		for _, w := range words[1:] {
-			l := at(w)
+			l := t.lexeme(w)
 			l.class |= spelled
-			l.as[0] = first
+			l.as[0] = mustPack(words[0])
 		}
 	}
 	for _, row := range strings.Split(strings.TrimSpace(longForms), "\n") {
 		words := strings.Fields(row)
-		l := at(words[0])
+		l := t.lexeme(words[0])
 		l.class |= spelled
-		l.as[0], _ = pack([]byte(words[1]))
-		l.as[1], _ = pack([]byte(words[2]))
+		l.as = [2]packed{mustPack(words[1]), mustPack(words[2])}
 	}
 	return t
 }
 
-func lexiconSlot(p packed) uint64 { return mix(p[0]^c4, p[1]^c5) % lexiconSlots }
+func mustPack(word string) packed {
+	p, ok := pack([]byte(word))
+	if !ok {
+		panic("similar: " + word + " is too long for the lexicon")
+	}
+	return p
+}
 
-// lookUp returns the lexeme of a lower-cased word, nil if it is not known.
-func lookUp(p packed) *lexeme {
-	for i := lexiconSlot(p); ; i = (i + 1) % lexiconSlots {
-		l := &lexicon[i]
-		if l.word == p {
-			return l
+// lexeme returns the lexeme of word, a new one if there is none yet.
+func (t *lexiconTable) lexeme(word string) *lexeme {
+	p := mustPack(word)
+	if at := t.lookUp(p); at != 0 {
+		return &t.list[at]
+	}
+	t.list = append(t.list, lexeme{word: p})
+	h := lexiconHash(p)
+	i := h % lexiconSlots
+	for t.slots[i].at != 0 {
+		i = (i + 1) % lexiconSlots
+	}
+	t.slots[i].tag, t.slots[i].at = uint16(h>>48), uint16(len(t.list)-1)
+	return &t.list[len(t.list)-1]
+}
+
+func lexiconHash(p packed) uint64 { return mix(p[0]^c4, p[1]^c5) }
+
+// lookUp returns the place of a lower-cased word, 0 if it is not known.
+func (t *lexiconTable) lookUp(p packed) uint16 {
+	h := lexiconHash(p)
+	for i := h % lexiconSlots; ; i = (i + 1) % lexiconSlots {
+		s := t.slots[i]
+		if s.at == 0 {
+			return 0
 		}
-		if l.word[0] == 0 {
-			return nil
+		if s.tag == uint16(h>>48) && t.list[s.at].word == p {
+			return s.at
 		}
 	}
 }

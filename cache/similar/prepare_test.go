@@ -39,8 +39,8 @@ func TestGuardOnlyFillersDiffer(t *testing.T) {
 		if !ok {
 			return false
 		}
-		l := lookUp(p)
-		return l != nil && l.class&filler != 0
+		l := lexicon.lookUp(p)
+		return lexicon.list[l].class&filler != 0
 	}
 	prepare := func(words []string, guard Guard) Key {
 		var q Question
@@ -267,6 +267,7 @@ func FuzzPrepare(f *testing.F) {
 	f.Add([]byte(base), []byte(" \n"))
 	f.Add([]byte("one ‘two’ 'three' “four” ``five`` six! seven… — eight\n  nine:\n\tten"), []byte("x"))
 	f.Add([]byte(strings.Repeat("“'‘`\"« ", 50)+"one two three four five six seven eight"), []byte("\t"))
+	f.Add([]byte("one two three four five six seven eight ```` nine"), []byte("\x00"))
 	f.Add([]byte("could you please just um, ok so thanks a lot hello please the a n't -- - . .. 5! a! x"), []byte(""))
 	var used Question
 	f.Fuzz(func(t *testing.T, text, before []byte) {

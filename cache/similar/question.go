@@ -3,6 +3,7 @@ package similar
 import (
 	"encoding/binary"
 	"errors"
+	"math/bits"
 	"slices"
 	"unicode/utf8"
 )
@@ -46,6 +47,7 @@ type Question struct {
 	// Room that Prepare works in.
 	tokens       []token
 	folded, word []byte
+	spare        []uint64
 }
 
 // Prepare fills dst from text under the zero Secret. It reports whether the
@@ -85,9 +87,56 @@ func (s Secret) Prepare(dst *Question, text []byte, guard Guard) (ok bool) {
 
 // seal sorts the words and derives the parity.
 func (q *Question) seal() {
-	slices.Sort(q.words)
+	if len(q.words) <= spreadWords {
+		q.spread()
+	}
+	insertionOrSort(q.words)
 	q.words = slices.Compact(q.words)
 	q.parity = parityOf(q.words)
+}
+
+// spreadWords is the most words that spread orders.
+const spreadWords = 256
+
+// spread puts the words in order of their high bits, as many as it takes to
+// tell most of them apart: words are hashes, so that is nearly sorted.
+func (q *Question) spread() {
+	n := len(q.words)
+	if n < 2 {
+		return
+	}
+	shift := 64 - bits.Len(uint(n-1))
+	var places [spreadWords]uint16
+	for _, w := range q.words {
+		places[uint8(w>>shift)]++
+	}
+	at := uint16(0)
+	for i := range places[:1<<(64-shift)] {
+		places[i], at = at, at+places[i]
+	}
+	q.spare = slices.Grow(q.spare[:0], n)[:n]
+	for _, w := range q.words {
+		p := &places[uint8(w>>shift)]
+		q.spare[*p] = w
+		*p++
+	}
+	q.words, q.spare = q.spare, q.words
+}
+
+// insertionOrSort sorts words that may be nearly sorted.
+func insertionOrSort(words []uint64) {
+	if len(words) > spreadWords {
+		slices.Sort(words)
+		return
+	}
+	for i := 1; i < len(words); i++ {
+		w := words[i]
+		j := i
+		for ; j > 0 && words[j-1] > w; j-- {
+			words[j] = words[j-1]
+		}
+		words[j] = w
+	}
 }
 
 // Words returns the number of distinct words.
@@ -158,6 +207,6 @@ func (q *Question) UnmarshalBinary(b []byte) error {
 		}
 		q.words = append(q.words, w)
 	}
-	q.seal()
+	q.parity = parityOf(q.words)
 	return nil
 }

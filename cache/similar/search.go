@@ -205,12 +205,13 @@ const (
 // is zero, refs room for as many.
 func (s *search) parts(sh *shard, sums, refs []uint64, need, from, to int, hash uint64) {
 	addUp(s.q.words, sums)
+	signatures := sh.signatures(len(sums))
 	for p, sum := range sums {
 		if need == 0 {
 			return
 		}
-		ref := sh.signatures.tags.find(signatureTag(hash, sum, p, len(sums)))
-		if b := sh.signatures.bucketOf(ref); b != nil {
+		ref := signatures.tags.find(signatureTag(hash, sum, p, len(sums)))
+		if b := signatures.bucketOf(ref); b != nil {
 			cost := len(b.items)
 			if b.crowd != nil {
 				cost = crowdCost
@@ -220,9 +221,10 @@ func (s *search) parts(sh *shard, sums, refs []uint64, need, from, to int, hash 
 				continue
 			}
 		}
-		s.ref(&sh.signatures, ref)
+		s.ref(signatures, ref)
 		need--
 	}
+	var searched *crowd
 	for ; need > 0; need-- {
 		cheapest := 0
 		for i, r := range refs {
@@ -230,13 +232,15 @@ func (s *search) parts(sh *shard, sums, refs []uint64, need, from, to int, hash 
 				cheapest = i
 			}
 		}
-		b := sh.signatures.bucketOf(uint32(refs[cheapest]))
+		b := signatures.bucketOf(uint32(refs[cheapest]))
 		refs[cheapest] = refs[len(refs)-1]
 		refs = refs[:len(refs)-1]
-		if b.crowd != nil {
-			s.crowd(b.crowd, from, to)
-		} else {
+		switch {
+		case b.crowd == nil:
 			s.bucket(b)
+		case b.crowd != searched:
+			s.crowd(b.crowd, from, to)
+			searched = b.crowd
 		}
 	}
 }

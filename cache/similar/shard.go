@@ -8,12 +8,17 @@ type shard struct {
 	store slab
 	// members lists the entries of each small partition, by partition.
 	members tagIndex
-	// signatures finds the entries of the other ones, by signature.
-	signatures tagIndex
-	sizes      sizeSet // of the entries in signatures
-	n          int
-	sums       [maxParts]uint64 // of the entry at hand, under the write lock
-	_          [64]byte         // keeps the locks of two shards off one cache line
+	// short and long find the entries of the other ones, by signature: those of
+	// up to crowdParts parts, which may come in crowds, and the rest.
+	short, long tagIndex
+	crowds      map[uint64]*crowd
+	sizes       sizeSet // of the entries in these two
+	n           int
+
+	// Room to work in, under the write lock.
+	space [maxParts]uint64
+	set   crowdSet
+	_     [64]byte // keeps the locks of two shards off one cache line
 }
 
 // partitionHash is the hash of a partition as the guard narrows it. Its low
@@ -76,26 +81,119 @@ func (s *shard) remove(x *Index, ref uint32) {
 	s.n--
 }
 
+// signatures returns the index of the entries of k parts.
+func (s *shard) signatures(k int) *tagIndex {
+	if k > crowdParts {
+		return &s.long
+	}
+	return &s.short
+}
+
+// sums returns the sums of the parts of e.
+func (s *shard) sums(x *Index, e *entry) []uint64 {
+	sums := s.space[:x.parts[e.n]]
+	clear(sums)
+	addUp(s.store.wordsOf(e), sums)
+	return sums
+}
+
 // sign files the entry ref under its signatures.
 func (s *shard) sign(x *Index, ref uint32) {
 	e := s.store.at(ref)
 	it := s.store.item(ref)
 	s.sizes.add(int(e.n))
 	hash := partitionHash(e.partition, e.fingerprint)
-	sums := s.sums[:x.parts[e.n]]
-	clear(sums)
-	addUp(s.store.wordsOf(e), sums)
+	var joined crowdSet
+	sums := s.sums(x, e)
+	k := len(sums)
+	signatures := s.signatures(k)
+	var full [crowdParts]uint32 // tags of buckets that are to become a crowd
+	n := 0
 	for p, sum := range sums {
-		b := s.signatures.add(&s.store, signatureTag(hash, sum, p, len(sums)), it)
+		tag := signatureTag(hash, sum, p, k)
+		b := signatures.add(&s.store, tag, it)
 		switch {
 		case b == nil:
 		case b.crowd != nil:
-			b.crowd.add(x, &s.store, it)
-		case len(b.items) >= x.crowdAt && len(sums) <= crowdParts:
-			b.crowd = newCrowd(x, &s.store, b.items)
-			b.items, b.place = nil, nil
+			b.spread++
+			if joined.add(b.crowd) {
+				b.crowd.add(x, &s.store, it)
+			}
+		case len(b.items) >= x.crowdAt && k <= crowdParts:
+			full[n] = tag
+			n++
 		}
 	}
+	for _, tag := range full[:n] {
+		s.gather(x, tag, mix(hash, uint64(k)))
+	}
+}
+
+// gather makes the bucket of tag part of the crowd key.
+func (s *shard) gather(x *Index, tag uint32, key uint64) {
+	b := s.short.bucketOf(s.short.tags.find(tag))
+	if b.crowd != nil {
+		return // two parts of the entry have one tag
+	}
+	c := s.crowds[key]
+	if c == nil {
+		c = newCrowd(x, &s.store, key, b.items)
+		if s.crowds == nil {
+			s.crowds = map[uint64]*crowd{}
+		}
+		s.crowds[key] = c
+	}
+	seen := make(map[uint32]bool, len(b.items))
+	for _, it := range b.items {
+		if !seen[it.ref] && !s.crowdsOf(x, it.ref).has(c) {
+			c.add(x, &s.store, it)
+		}
+		seen[it.ref] = true
+	}
+	c.buckets++
+	*b = bucket{crowd: c, spread: len(b.items)}
+}
+
+// crowdSet is the crowds that an entry is in, by its parts: one, but for tags
+// that collide.
+type crowdSet struct {
+	list [crowdParts]*crowd
+	n    int
+}
+
+func (s *crowdSet) has(c *crowd) bool {
+	for _, l := range s.list[:s.n] {
+		if l == c {
+			return true
+		}
+	}
+	return false
+}
+
+// add reports whether c is new.
+func (s *crowdSet) add(c *crowd) bool {
+	if s.has(c) {
+		return false
+	}
+	s.list[s.n] = c
+	s.n++
+	return true
+}
+
+// crowdsOf returns the crowds that the entry ref is in.
+func (s *shard) crowdsOf(x *Index, ref uint32) *crowdSet {
+	e := s.store.at(ref)
+	hash := partitionHash(e.partition, e.fingerprint)
+	set := &s.set
+	set.n = 0
+	sums := s.sums(x, e)
+	for p, sum := range sums {
+		b := s.short.bucketOf(s.short.tags.find(signatureTag(hash, sum, p, len(sums))))
+		if b != nil && b.crowd != nil {
+			set.add(b.crowd)
+		}
+	}
+	return set
 }
 
 // unsign takes the entry ref out from under its signatures.
@@ -103,19 +201,25 @@ func (s *shard) unsign(x *Index, ref uint32) {
 	e := s.store.at(ref)
 	s.sizes.remove(int(e.n))
 	hash := partitionHash(e.partition, e.fingerprint)
-	sums := s.sums[:x.parts[e.n]]
-	clear(sums)
-	addUp(s.store.wordsOf(e), sums)
+	var left crowdSet
+	sums := s.sums(x, e)
+	signatures := s.signatures(len(sums))
 	for p, sum := range sums {
 		tag := signatureTag(hash, sum, p, len(sums))
-		b := s.signatures.bucketOf(s.signatures.tags.find(tag))
+		b := signatures.bucketOf(signatures.tags.find(tag))
 		if b == nil || b.crowd == nil {
-			s.signatures.remove(tag, ref)
+			signatures.remove(tag, ref)
 			continue
 		}
-		b.crowd.remove(x, &s.store, ref)
-		if b.crowd.n == 0 {
-			s.signatures.close(tag)
+		c := b.crowd
+		if left.add(c) {
+			c.remove(x, &s.store, ref)
+		}
+		if b.spread--; b.spread == 0 {
+			signatures.close(tag)
+			if c.buckets--; c.buckets == 0 {
+				delete(s.crowds, c.key)
+			}
 		}
 	}
 }

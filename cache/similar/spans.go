@@ -1,6 +1,7 @@
 package similar
 
 import (
+	"bytes"
 	"unicode"
 	"unicode/utf8"
 )
@@ -60,7 +61,7 @@ func codeSpan(text []byte, i int) int {
 		j += max(run, 1)
 	}
 	if n >= 3 {
-		return len(text)
+		return i + len(bytes.TrimSpace(text[i:]))
 	}
 	return 0
 }

@@ -2,6 +2,7 @@ package similar
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"unicode"
 	"unicode/utf8"
 )
@@ -9,10 +10,10 @@ import (
 // token is a stretch of text that the guard treats as one.
 type token struct {
 	hash       uint64 // of the lower-cased word or, if it is no word, of the bytes
-	lexeme     *lexeme
 	class      class
-	form       form
 	start, end uint32
+	form       form
+	lexeme     uint16 // place in the lexicon, 0 if it is not there
 }
 
 // form is what a token looks like and what it stands beside.
@@ -124,59 +125,59 @@ func (s *scanner) indent() {
 	s.at = i
 }
 
+// Masks of eight bytes at once.
+const (
+	everyByte = 0x0101010101010101
+	highBits  = 0x80 * everyByte
+	caseBits  = 0x20 * everyByte
+)
+
+// letters returns the high bit of each byte of v that is a lower-case letter.
+func letters(v uint64) uint64 {
+	low := v &^ highBits
+	return (low + (0x80-'a')*everyByte) &^ (low + (0x80-'z'-1)*everyByte) &^ v & highBits
+}
+
 // plainWord takes a word of up to 16 ASCII letters that ends at white space,
 // perhaps after soft punctuation. It reports whether that is what stands here.
 func (s *scanner) plainWord() bool {
 	text, i := s.text, s.at
-	end := i
-	uppers := 0
-	for end < len(text) {
-		k := byteKinds[text[end]]
-		if k == upperByte {
-			uppers++
-		} else if k != lowerByte {
-			break
-		}
-		end++
-	}
-	n := end - i
-	if n > 16 {
-		return false
-	}
-	next := end
-	for next < len(text) && byteKinds[text[next]] == softByte {
-		next++
-	}
-	if n == 1 && next > end && text[end] == '!' {
-		return false // a factorial
-	}
-	if next < len(text) && byteKinds[text[next]] != spaceByte {
-		return false
-	}
-	const lowerBits = 0x2020202020202020
-	var p packed
+	var v packed
 	if i+16 <= len(text) {
-		p[0] = binary.LittleEndian.Uint64(text[i:]) | lowerBits
-		p[1] = binary.LittleEndian.Uint64(text[i+8:]) | lowerBits
-		if n <= 8 {
-			p[0] &= ^uint64(0) >> (64 - 8*n)
-			p[1] = 0
-		} else {
-			p[1] &= ^uint64(0) >> (128 - 8*n)
-		}
+		v[0] = binary.LittleEndian.Uint64(text[i:])
+		v[1] = binary.LittleEndian.Uint64(text[i+8:])
 	} else {
-		var buf [16]byte
-		for j := range n {
-			buf[j] = text[i+j] | 0x20
+		v, _ = pack(text[i:])
+	}
+	p := packed{v[0] | caseBits, v[1] | caseBits}
+	n := bits.TrailingZeros64(letters(p[0])^highBits) / 8
+	if n < 8 {
+		p[0] &= 1<<(8*n) - 1
+		p[1] = 0
+	} else {
+		more := bits.TrailingZeros64(letters(p[1])^highBits) / 8
+		if n += more; n == 16 {
+			return false // perhaps longer
 		}
-		p[0] = binary.LittleEndian.Uint64(buf[:])
-		p[1] = binary.LittleEndian.Uint64(buf[8:])
+		p[1] &= 1<<(8*more) - 1
+	}
+	end := i + n
+	next := end
+	if end < len(text) && byteKinds[text[end]] != spaceByte {
+		for next < len(text) && byteKinds[text[next]] == softByte {
+			next++
+		}
+		if next == end || n == 1 && text[end] == '!' || // a factorial
+			next < len(text) && byteKinds[text[next]] != spaceByte {
+			return false
+		}
 	}
 	h := s.secret.hash(p)
 	s.word(h, n)
 	if s.guard {
+		uppers := bits.OnesCount64(p[0]&^v[0]&caseBits) + bits.OnesCount64(p[1]&^v[1]&caseBits)
 		s.lower = s.lower || uppers < n
-		s.token(token{hash: h, form: shape(n, uppers, byteKinds[text[i]] == upperByte), start: uint32(i), end: uint32(end)}, lookUp(p))
+		s.token(token{hash: h, form: shape(n, uppers, v[0]&0x20 == 0), start: uint32(i), end: uint32(end)}, lexicon.lookUp(p))
 		if next > end {
 			s.punctuation(text[end:next])
 		}
@@ -214,12 +215,12 @@ func (s *scanner) word(hash uint64, chars int) {
 	s.q.words = append(s.q.words, hash)
 }
 
-// token adds t, which is l if it is known.
-func (s *scanner) token(t token, l *lexeme) {
-	if l != nil {
-		t.lexeme = l
-		t.class = l.class
-		s.classes |= l.class
+// token adds t, which is at a place in the lexicon or, at 0, is not.
+func (s *scanner) token(t token, place uint16) {
+	if place != 0 {
+		t.lexeme = place
+		t.class = lexicon.list[place].class
+		s.classes |= t.class
 	}
 	if s.fresh {
 		t.form |= sentence
@@ -373,7 +374,7 @@ func (s *scanner) span(i, end int) {
 		_, last := utf8.DecodeLastRune(inner)
 		inner, kind = inner[size:len(inner)-last], c1
 	}
-	s.token(token{hash: mix(s.secret.hashBytes(inner)^kind, c5^uint64(len(inner))), start: uint32(i), end: uint32(end)}, nil)
+	s.token(token{hash: mix(s.secret.hashBytes(inner)^kind, c5^uint64(len(inner))), start: uint32(i), end: uint32(end)}, 0)
 	if s.at > end {
 		s.punctuation(text[end:s.at])
 	}
@@ -422,9 +423,9 @@ func (s *scanner) anyWord(i, end int) bool {
 	}
 	s.wordsOf(i, end)
 	if s.guard {
-		var l *lexeme
+		l := uint16(0)
 		if p, ok := pack(folded); ok {
-			l = lookUp(p)
+			l = lexicon.lookUp(p)
 		}
 		s.lower = s.lower || uppers < letters
 		s.token(token{hash: s.secret.hashBytes(folded), form: shape(letters, uppers, first), start: uint32(i), end: uint32(end)}, l)
@@ -473,7 +474,7 @@ func (s *scanner) verbatim(i, end int) {
 	if looksLikeCode(b) {
 		s.codeish++
 	}
-	s.token(token{hash: mix(s.secret.hashBytes(b)^c1, c4^uint64(len(b))), form: f, start: uint32(i), end: uint32(end)}, nil)
+	s.token(token{hash: mix(s.secret.hashBytes(b)^c1, c4^uint64(len(b))), form: f, start: uint32(i), end: uint32(end)}, 0)
 }
 
 func looksLikeCode(b []byte) bool {
