@@ -78,72 +78,66 @@ func (c *counter) block(m *masks, text *[blockSize]byte) {
 		afterHigh    = back(m.high, c.high, 1)
 		afterPunct2  = back(punct, c.punct, 2)
 	)
-	sum := uint64(0)
 
 	// Words: a letter after something else, or a capital after a small letter.
-	camel := m.upper & afterLower
 	first := letter &^ (afterLetter | afterHigh)
-	sum += wordLower * count(first&m.lower&afterSpace)
-	sum += wordUpper * count(first&m.upper&afterSpace)
-	sum += wordPunct * count(first&afterPunct&^afterPunct2)
-	sum += wordPuncts * count(first&afterPunct&afterPunct2)
-	sum += wordDigit * count(first&afterDigit)
-	sum += wordOther * count(first&^(afterSpace|afterPunct|afterDigit))
-	sum += wordCamel * count(camel)
+	camel := m.upper & afterLower
+	word := first & m.lower & afterSpace
+	half := first & m.upper & afterSpace
+	fifth := first & afterPunct &^ afterPunct2
+	most := first&afterPunct&afterPunct2 | camel
+	token := first &^ (afterSpace | afterPunct)
 
 	// Their further letters, and from the eleventh on.
 	run1 := letter &^ (first | camel | afterHigh)
 	run2 := run1 & back(run1, c.run1, 1)
 	run4 := run2 & back(run2, c.run2, 2)
 	run8 := run4 & back(run4, c.run4, 4)
-	sum += letterNext * count(run1)
-	sum += letterLate * count(run8&back(run2, c.run2, 8))
+	tenth := run8 & back(run2, c.run2, 8)
+	tenth |= m.upper & back(m.upper, c.upper, 1)
 
 	// Four consonants in a row.
 	consonant := letter &^ m.vowel
 	consonant2 := consonant & back(consonant, c.consonant, 1)
-	sum += consonants * count(consonant2&back(consonant2, c.consonant2, 2))
+	most |= consonant2 & back(consonant2, c.consonant2, 2)
 
-	// Capitals: after each other, and among letters and digits without a break.
-	afterUpper := back(m.upper, c.upper, 1)
-	sum += capitalNext * count(m.upper&afterUpper)
+	// The seventeenth letter or digit in a row and what follows.
 	alnum := letter | m.digit
 	alnum1 := alnum & back(alnum, c.letter|c.digit, 1)
 	alnum2 := alnum1 & back(alnum1, c.alnum1, 1)
 	alnum4 := alnum2 & back(alnum2, c.alnum2, 2)
 	alnum8 := alnum4 & back(alnum4, c.alnum4, 4)
-	sum += capitalBlob * count(m.upper&alnum8&back(alnum8, c.alnum8, 8))
+	blob := m.upper & alnum8 & back(alnum8, c.alnum8, 8)
 
 	// Numbers go by three digits.
 	digit := m.digit &^ afterDigit
-	digit3 := m.digit & afterDigit & back(m.digit, c.digit, 2) & back(m.digit, c.digit, 3)
-	sum += numberSpace * count(digit&afterSpace)
-	sum += numberOther * count(digit&^afterSpace)
-	sum += digitLate * count(digit3)
-	sum += numberLong * count(digit3&^back(digit3, c.digit3, 1))
+	token |= digit
+	word |= digit & afterSpace
+	third := m.digit & afterDigit & back(m.digit, c.digit, 2) & back(m.digit, c.digit, 3)
+	blob |= third &^ back(third, c.digit3, 1)
+	digit3 := third
 
 	// Punctuation: where it begins, how it goes on, what repeats.
-	punct1 := punct &^ afterPunct
-	sum += punctNewline * count(punct1&afterNewline)
-	sum += punctOther * count(punct1&^afterNewline)
+	most |= punct & afterNewline
+	token |= punct &^ (afterPunct | afterNewline)
 	equal1 := punct & afterPunct & equal
 	equal2 := equal1 & back(equal1, c.equal1, 1)
 	equal4 := equal2 & back(equal2, c.equal2, 2)
-	sum += repeatLate * count(equal4&back(equal4, c.equal4, 4))
+	tenth |= equal4 & back(equal4, c.equal4, 4)
 	next := punct & afterPunct &^ equal1
-	sum += lightSecond * count(next&m.light&^afterPunct2)
-	sum += heavySecond * count(next&^(m.light|afterPunct2))
-	sum += lightLater * count(next&m.light&afterPunct2)
-	sum += heavyLater * count(next&afterPunct2&^m.light)
+	third |= next &^ afterPunct2
+	half |= next & afterPunct2 &^ m.light
 
 	// White space: runs of spaces, newlines, tabs.
-	space1 := m.space & afterSpace
-	sum += spaces * count(space1&^back(m.space, c.space, 2))
-	sum += newlineOther * count(m.newline&^(afterPunct|afterNewline))
-	sum += tabNext * count(m.tab&afterTab)
-	sum += tabNewline * count(m.tab&afterNewline)
-	sum += tabOther * count(m.tab&^(afterTab|afterNewline))
+	token |= m.space & afterSpace &^ back(m.space, c.space, 2)
+	token |= m.newline &^ (afterPunct | afterNewline)
+	half |= m.tab & afterNewline
+	fifth |= m.tab & afterTab
+	token |= m.tab &^ (afterTab | afterNewline)
 
+	sum := weightToken*count(token) + weightWord*count(word) + weightMost*count(most) + weightHalf*count(half) +
+		weightBlob*count(blob) + weightThird*count(third) + weightFifth*count(fifth) + weightTenth*count(tenth) +
+		weightLetter*count(run1)
 	if m.high != 0 {
 		sum += c.foreign(m, text, back(m.high, c.high, 2))
 	}
