@@ -3,6 +3,7 @@ package squoze
 import (
 	"bytes"
 	"math/bits"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -116,7 +117,7 @@ func decodedLen(raw []byte) int {
 			n -= 5
 		case c[0] == '0' && c[1] < '8':
 			n -= 4
-		case c[0]|0x20 == 'd' && (c[1] == '8' || c[1] == '9' || c[1]|0x20 == 'a' || c[1]|0x20 == 'b') && at+12 <= len(raw) && raw[at+6] == '\\' && raw[at+7] == 'u':
+		case surrogate(c, "89ab") && at+12 <= len(raw) && raw[at+6] == '\\' && raw[at+7] == 'u' && surrogate(raw[at+8:], "cdef"):
 			n -= 8
 			at += 6
 		default:
@@ -124,4 +125,10 @@ func decodedLen(raw []byte) int {
 		}
 		at += 6
 	}
+}
+
+// surrogate reports whether hexadecimal digits are those of a surrogate whose
+// second digit is one of these.
+func surrogate(digits []byte, second string) bool {
+	return digits[0]|0x20 == 'd' && strings.IndexByte(second, digits[1]|0x20) >= 0
 }

@@ -1,0 +1,367 @@
+package squoze
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/memo"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/output"
+)
+
+// Engine squeezes requests. It is safe for concurrent use. What it remembers
+// makes it fast and has no influence on what comes out.
+type Engine struct {
+	config Config
+	memo   *memo.Memo[*result]
+	hints  hints
+	pool   sync.Pool
+}
+
+// New returns an engine.
+func New(config Config) *Engine {
+	for f := range Families {
+		if config.Gates[f] == 0 {
+			config.Gates[f] = f.DefaultGate()
+		}
+	}
+	if config.MemoBytes == 0 {
+		config.MemoBytes = defaultMemo
+	}
+	e := &Engine{config: config, memo: memo.New[*result](config.MemoBytes), hints: newHints()}
+	e.pool.New = func() any { return &worker{squeezer: newSqueezer()} }
+	return e
+}
+
+// result is what became of one text by itself. It does not change any more.
+type result struct {
+	made
+	text  []byte // the JSON string that takes its place, quotes included; nil: it stays
+	lines encodedLines
+	sum   uint64
+
+	// originals are the pieces of the decoded text that are to be kept.
+	originals []piece
+}
+
+// piece is a piece of a text that lines were elided from.
+type piece struct {
+	ref      string
+	from, to int
+}
+
+// worker holds the memory for one request at a time.
+type worker struct {
+	squeezer *squeezer
+	refs     references
+	text     []byte
+	out      []byte
+	raw      []byte
+	regions  []region
+	offsets  []int
+
+	engine *Engine
+	tenant string
+	draft  *optimize.Draft
+	family Family
+	report *Report
+	detail bool
+}
+
+// Apply squeezes a request of the given format. It returns the new body, or
+// body itself when nothing changed or nothing could be done; the report says
+// why. Originals are kept for the tenant "".
+func (e *Engine) Apply(format adapter.Format, body []byte) ([]byte, Report) {
+	return e.apply(format, body, "", false)
+}
+
+// ApplyFor is Apply with originals kept for a tenant.
+func (e *Engine) ApplyFor(tenant string, format adapter.Format, body []byte) ([]byte, Report) {
+	return e.apply(format, body, tenant, false)
+}
+
+// Explain is Apply with a report on every single text.
+func (e *Engine) Explain(format adapter.Format, body []byte) ([]byte, Report) {
+	return e.apply(format, body, "", true)
+}
+
+// requests pools the views of request bodies.
+var requests = sync.Pool{New: func() any { return new(view) }}
+
+// view is a request and the list of passes over it.
+type view struct {
+	req    adapter.Request
+	pass   Pass
+	passes [1]optimize.Pass
+}
+
+func (e *Engine) apply(format adapter.Format, body []byte, tenant string, detail bool) ([]byte, Report) {
+	v := requests.Get().(*view)
+	defer func() {
+		v.req.Reset()
+		v.pass = Pass{}
+		requests.Put(v)
+	}()
+	report := Report{Format: format, Original: len(body), Sent: len(body)}
+	if over := e.overBody(len(body)); over != "" {
+		report.Skipped = []string{over}
+		return body, report
+	}
+	if err := v.req.Parse(format, body); err != nil {
+		report.Skipped = []string{err.Error()}
+		return body, report
+	}
+	v.pass = Pass{engine: e, tenant: tenant, report: &report, detail: detail}
+	v.passes[0] = &v.pass
+	res := optimize.Run(&v.req, v.passes[:], nil)
+	switch {
+	case res.Panic != nil:
+		return body, Report{Format: format, Family: report.Family, Original: len(body), Sent: len(body),
+			Skipped: []string{fmt.Sprintf("internal error: %v", res.Panic.Value)}}
+	case res.Body == nil:
+		return body, report
+	}
+	report.Sent, report.SavedTokens = len(res.Body), res.SavedTokens
+	return res.Body, report
+}
+
+func (e *Engine) overBody(size int) string {
+	if e.config.MaxBody > 0 && int64(size) > e.config.MaxBody {
+		return "body over max_body"
+	}
+	return ""
+}
+
+// run squeezes the blocks of a draft.
+func (w *worker) run() optimize.Outcome {
+	req := w.draft.Req
+	if over := w.engine.overBody(len(req.Doc.Source())); over != "" {
+		return optimize.Outcome{Notes: []string{over}}
+	}
+	w.family = familyOf(req.Doc.Inner(req.Model))
+	if w.report != nil {
+		w.report.Family = w.family
+	}
+	w.refs.reset()
+	var out optimize.Outcome
+	tooLarge, order := 0, -1
+	for i := range req.Blocks {
+		b := &req.Blocks[i]
+		for order+1 < len(req.Results) && i >= req.Results[order+1].First {
+			order++
+		}
+		if b.Frozen || b.Message >= 0 && w.draft.Drop[b.Message] || b.Kind != adapter.ToolResult && b.Kind != adapter.UserText {
+			continue
+		}
+		raw := w.draft.Raw(i)
+		least := w.engine.config.Gates[w.family]
+		if b.Kind == adapter.ToolResult && w.engine.config.References != ReferenceOff {
+			least = min(least, runBytes)
+		}
+		if len(raw)-len(`""`) < least {
+			continue // no text is shorter encoded than decoded
+		}
+		if limit := w.engine.config.MaxBlock; limit > 0 && int64(len(raw)) > limit {
+			tooLarge++
+			w.note(i, raw, nil, nil, "block over max_block")
+			continue
+		}
+		var now []byte
+		if b.Kind == adapter.UserText {
+			now = w.user(i, raw)
+		} else {
+			now = w.toolResult(i, raw, order)
+		}
+		out.Blocks++
+		if now != nil {
+			w.draft.New[i] = now
+			out.Changed++
+			out.Saved += len(raw) - len(now)
+		}
+	}
+	if tooLarge > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("%d blocks over max_block", tooLarge))
+	}
+	if w.report != nil {
+		w.report.Seen, w.report.Squeezed = out.Blocks, out.Changed
+		w.report.Skipped = out.Notes
+	}
+	return out
+}
+
+// toolResult returns what takes the place of block i, nil if it stays.
+func (w *worker) toolResult(i int, raw []byte, order int) []byte {
+	req := w.draft.Req
+	b := &req.Blocks[i]
+	var res *result
+	if b.IsError {
+		// Never changed, but what it says may be pointed to.
+		res = w.recall(output.Hint{File: true}, raw)
+	} else {
+		res = w.recall(w.engine.hints.of(req, b.Call), raw)
+	}
+	text := raw
+	if res.text != nil {
+		text = res.text
+		w.keep(res, raw)
+	}
+	if w.engine.config.References == ReferenceOff || len(text)-len(`""`) < runBytes || res.lines.len() == 0 {
+		w.note(i, raw, res, nil, "")
+		return res.text
+	}
+	known := block{text: text[1 : len(text)-1], lines: &res.lines, sum: res.sum, call: b.Call, order: order, parts: 1}
+	if order >= 0 && order < len(req.Results) {
+		known.part, known.parts = i-req.Results[order].First, req.Results[order].End-req.Results[order].First
+	}
+	if b.IsError {
+		w.refs.add(known, w.engine.config.References)
+		return nil
+	}
+	if now := w.refer(&known, text); now != nil {
+		w.note(i, raw, res, now, "")
+		return now
+	}
+	w.refs.add(known, w.engine.config.References)
+	w.note(i, raw, res, nil, "")
+	return res.text
+}
+
+// refer returns the text with pointers in the place of what already stands in
+// the request, and makes what is left of it known. It returns nil, and nothing
+// becomes known, if there are to be no pointers.
+func (w *worker) refer(b *block, text []byte) []byte {
+	req, refs := w.draft.Req, &w.refs
+	if n := refs.whole(b); n >= 0 && worthwhile(b, 0, b.lines.len()) {
+		p := appendPointer([]byte{'"'}, req, &refs.blocks[n], 0, b.lines.len())
+		return append(p, '"')
+	}
+	if w.engine.config.References != ReferenceRuns {
+		return nil
+	}
+	runs := refs.lookup(b)
+	if len(runs) == 0 {
+		return nil
+	}
+	out := append(w.raw[:0], '"')
+	at := 0
+	for _, x := range runs {
+		out = append(out, b.text[at:b.lines.start(x.from)]...)
+		out = appendPointer(out, req, &refs.blocks[x.source], x.at, x.to-x.from)
+		at = int(b.lines.ends[x.to-1])
+	}
+	out = append(append(out, b.text[at:]...), '"')
+	w.raw = out
+	if (len(text)-len(out))*100 < len(text)*savingsFloor {
+		return nil
+	}
+	// What is left must not be squeezed further when the request comes again.
+	again := w.recall(w.hintOf(b), out)
+	if again.text != nil {
+		return nil
+	}
+	out = bytes.Clone(out)
+	left := *b
+	left.text, left.lines, left.sum = out[1:len(out)-1], &again.lines, again.sum
+	refs.add(left, w.engine.config.References)
+	return out
+}
+
+func (w *worker) hintOf(b *block) output.Hint { return w.engine.hints.of(w.draft.Req, b.call) }
+
+// recall is what becomes of raw by itself.
+func (w *worker) recall(hint output.Hint, raw []byte) *result {
+	gate := w.engine.config.Gates[w.family]
+	salt := saltOf(hint, gate)
+	if res, ok := w.engine.memo.Get(salt, raw); ok {
+		if w.report != nil {
+			w.report.MemoHits++
+		}
+		return res
+	}
+	res := w.compute(hint, gate, raw)
+	w.engine.memo.Put(salt, raw, res, res.size())
+	return res
+}
+
+// saltOf tells apart what the memo must not mix up.
+func saltOf(hint output.Hint, gate int) uint64 {
+	salt := uint64(hint.Class)<<16 | uint64(hint.Tool)<<8 | uint64(gate)<<24
+	if hint.File {
+		salt |= 1
+	}
+	return salt
+}
+
+// userSalt tells what users wrote from what tools returned.
+const userSalt = 2
+
+func (w *worker) compute(hint output.Hint, gate int, raw []byte) *result {
+	res := new(result)
+	inner := raw[1 : len(raw)-1]
+	if len(inner) >= gate && !hint.File {
+		text := inner
+		if bytes.IndexByte(inner, '\\') >= 0 {
+			w.text = jsonspan.AppendUnquoted(w.text[:0], inner)
+			text = w.text
+		}
+		t := w.task(hint, gate)
+		var m made
+		w.out, m = w.squeezer.squeeze(w.out[:0], text, &t)
+		res.made = m
+		if m.step != StepNone {
+			w.raw = jsonspan.AppendQuoted(w.raw[:0], w.out)
+			if len(w.raw) < len(raw) {
+				res.text = bytes.Clone(w.raw)
+				res.original(m.ref, 0, len(text))
+				inner = res.text[1 : len(res.text)-1]
+			} else {
+				res.made = made{class: m.class, tool: m.tool}
+			}
+		}
+	}
+	if w.engine.config.References != ReferenceOff && len(inner) >= runBytes && !bytes.Contains(inner, oddNewline) && !bytes.Contains(inner, oddNewlineUpper) {
+		res.lines.split(inner)
+		res.sum = xxhash.Sum64(inner)
+	}
+	return res
+}
+
+// A line end that is written in an unusual way is not seen by encodedLines, so
+// such a text has no part in pointers: its lines would be miscounted.
+var (
+	oddNewline      = []byte(`\u000a`)
+	oddNewlineUpper = []byte(`\u000A`)
+)
+
+func (w *worker) task(hint output.Hint, gate int) task {
+	return task{hint: hint, gate: gate, kept: w.engine.config.Originals.Keeps, strict: w.engine.config.RequireOriginals}
+}
+
+func (r *result) size() int { return len(r.text) + r.lines.size() + 160 }
+
+// original notes a piece that is to be kept.
+func (r *result) original(ref string, from, to int) {
+	if ref != "" {
+		r.originals = append(r.originals, piece{ref, from, to})
+	}
+}
+
+// keep keeps the originals of what was elided from raw.
+func (w *worker) keep(res *result, raw []byte) {
+	store, decoded := w.engine.config.Originals, false
+	for _, p := range res.originals {
+		if store.Touch(w.tenant, p.ref) {
+			continue
+		}
+		if !decoded {
+			w.text = jsonspan.AppendUnquoted(w.text[:0], raw[1:len(raw)-1])
+			decoded = true
+		}
+		store.Keep(w.tenant, p.ref, w.text[p.from:p.to])
+	}
+}

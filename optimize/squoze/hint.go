@@ -1,0 +1,62 @@
+package squoze
+
+import (
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/memo"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/output"
+)
+
+var (
+	// commandKeys are the arguments in which tools take a command line or an
+	// argument vector; pathKeys those in which they take a file or a URL.
+	commandKeys = [...]string{"command", "cmd", "commands", "script", "commandLine", "command_line", "CommandLine", "bash_command", "shell_command", "argv", "input"}
+	pathKeys    = [...]string{"file_path", "path", "filePath", "filename", "file", "absolute_path", "target_file", "relative_workspace_path", "url", "uri"}
+)
+
+// hints reads calls. What it read of a call it remembers by the call's
+// arguments as they stand in the body.
+type hints struct{ memo *memo.Memo[hinted] }
+
+type hinted struct {
+	tool string
+	hint output.Hint
+}
+
+const hintMemo = 4 << 20 // bytes
+
+func newHints() hints { return hints{memo.New[hinted](hintMemo)} }
+
+// of is what the call says about its output. A call of -1 says nothing.
+func (h hints) of(req *adapter.Request, call int) output.Hint {
+	if call < 0 {
+		return output.Hint{}
+	}
+	c := &req.Calls[call]
+	raw := req.Doc.Raw(c.Arguments)
+	if got, ok := h.memo.Get(0, raw); ok && c.Name >= 0 && req.Doc.Equal(c.Name, got.tool) {
+		return got.hint
+	}
+	args := req.Args(call)
+	got := hinted{tool: args.Tool(), hint: readCall(args)}
+	h.memo.Put(0, raw, got, len(got.tool)+32)
+	return got.hint
+}
+
+func readCall(args adapter.CallArgs) output.Hint {
+	var command string
+	for _, key := range commandKeys {
+		if s, ok := args.String(key); ok {
+			command = s
+			break
+		}
+		if list, ok := args.Strings(key); ok {
+			command = output.JoinArgs(list)
+			break
+		}
+	}
+	if rest, ok := args.Strings("args"); ok && command != "" {
+		command += " " + output.JoinArgs(rest) // {"command":"go","args":["test"]}
+	}
+	path, _ := args.String(pathKeys[:]...)
+	return output.HintFor(args.Tool(), command, path)
+}
