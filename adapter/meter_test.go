@@ -1,10 +1,13 @@
 package adapter
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
 )
 
 // events joins server-sent events, each of them the lines of one.
@@ -176,7 +179,7 @@ var meterCases = []meterCase{
 			`{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"toolu_1","name":"get_weather","input":{}}}`,
 			`{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"location\":"}}`,
 			`{"type":"content_block_stop","index":2}`,
-			`{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"input_tokens":472,"cache_creation_input_tokens":300,"cache_read_input_tokens":18000,"output_tokens":89}}`,
+			`{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"input_tokens":0,"cache_creation_input_tokens":300,"cache_read_input_tokens":18000,"output_tokens":89}}`,
 			`{"type":"message_stop"}`),
 		want: Answer{ID: "msg_1", Model: "claude-sonnet-4-5", Choices: one("tool_use"), Output: true, Content: true, Written: 24, ToolCalls: true, Complete: true,
 			Usage: Usage{Known: true, Input: 472 + 300 + 18000, CacheRead: 18000, CacheWrite5m: 100, CacheWrite1h: 200, Output: 89}},
@@ -413,6 +416,53 @@ func TestMeterSameBeginnings(t *testing.T) {
 		got := measure(Chat, true, data(chunk, chunk, "[DONE]"))
 		if !got.Complete || got.Written != 2 || got.Model != "m" {
 			t.Fatalf("%d bytes more: %+v", pad, got)
+		}
+	}
+}
+
+// A status in the beginning that two events share counts for both.
+func TestMeterSameStatus(t *testing.T) {
+	event := `{"response":{"status":"incomplete"},"delta":"a","type":"response.completed"}`
+	if got := measure(Responses, true, data(event, event)); got.Complete {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What is JSON and what is not, a meter knows like encoding/json, in one
+// piece and byte by byte.
+func TestMeterSyntax(t *testing.T) {
+	values := []string{
+		"0", "-0", "01", "-01", "00", "1", "10", "-", "--1", "+1", "1.", "1.0", ".5", "1.5.5", "1e5", "1E+5", "1e-5", "1e", "1e+", "0e1", "0.0e0", "1.e1", "0x1", "1a", "-a", "1 2",
+		"true", "false", "null", "tru", "truee", "nul", "True", "fals", "n", "nan",
+		`""`, `"a"`, `"\n\/\""`, `"\u00e9"`, `"\u00g9"`, `"\u00"`, `"\x"`, `"a`, "\"a\nb\"", "\"\x7f\xff\"", `'a'`,
+		"[]", "[1]", "[1,]", "[,1]", "[1 2]", "[", "]", "[[],[[]]]", "[}", "{]", "{}", `{"a":1}`, `{"a":1,}`, `{"a"}`, `{"a":}`, `{a:1}`, `{"a":1 "b":2}`, `{,}`, `{"a":{"b":[{}]}}`, `{"a\u0062":"c\\"}`, "",
+	}
+	for _, v := range values {
+		for _, body := range []string{`{"x":` + v + `}`, `{"x":` + v + ` ,"choices":[` + v + "\n]}", `{"choices":[{"message":{"content":` + v + `}}]}`} {
+			all := make([]int, len(body))
+			for i := range all {
+				all[i] = i
+			}
+			want := FaultNone
+			if !json.Valid([]byte(body)) {
+				want = FaultSyntax
+			}
+			for _, cuts := range [][]int{nil, all} {
+				got := measure(Chat, false, body, cuts...).Fault
+				if got == FaultCut {
+					got = FaultSyntax
+				}
+				if got != want {
+					t.Errorf("%s: fault %q", body, got)
+				}
+			}
+		}
+	}
+	for _, depth := range []int{jsonspan.MaxDepth - 2, jsonspan.MaxDepth - 1, jsonspan.MaxDepth, jsonspan.MaxDepth + 1} {
+		body := `{"x":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `}`
+		var d jsonspan.Doc
+		if got := measure(Chat, false, body).Fault == FaultNone; got != (d.Parse([]byte(body)) == nil) {
+			t.Errorf("depth %d: %v", depth+1, got)
 		}
 	}
 }
