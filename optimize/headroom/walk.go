@@ -145,7 +145,7 @@ func (w *walk) gain(l *limit) int {
 	if w.dropped == 0 {
 		gain -= markerTokens
 	}
-	return gain
+	return max(gain, l.all) // without a drop there is no marker message
 }
 
 // whole reports whether no single round of a turn may go.
