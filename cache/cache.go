@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -56,6 +57,7 @@ type Cache struct {
 	seeds   seeds
 	flights flights
 	counts  counters
+	purges  atomic.Uint64
 	now     func() time.Time
 	lookups sync.Pool // of *Lookup
 }
@@ -136,8 +138,8 @@ type Purge struct {
 	Tenant    *Tenant // whose request it was that the answer was stored for
 }
 
-// Purge removes what p selects and returns how many entries that were, -1 if
-// only the server knows.
+// Purge removes what p selects and returns how many entries that were. Answers
+// that are under way meanwhile are not stored, so that none comes back.
 func (c *Cache) Purge(ctx context.Context, p Purge) (int, error) {
 	var sel selector
 	pick := func(kind, value string) *tag {
@@ -156,6 +158,7 @@ func (c *Cache) Purge(ctx context.Context, p Purge) (int, error) {
 	if p.All != (sel == selector{}) {
 		return 0, errTooWide
 	}
+	c.purges.Add(1)
 	return c.store.Purge(ctx, sel)
 }
 

@@ -24,6 +24,7 @@ const maxNamespace = 256
 // nothing.
 type Directives struct {
 	Off          bool // neither look up nor store
+	Bad          bool // Off because something was not understood
 	Refresh      bool // do not look up, but store
 	ExactOnly    bool // no similar answers
 	OnlyIfCached bool // a stored answer or 504
@@ -52,7 +53,7 @@ func ParseDirectives(h http.Header, overrides bool) (Directives, error) {
 		return d, nil
 	}
 	if err := d.gateway(h); err != nil {
-		d.Off = true
+		d.Off, d.Bad = true, true
 		return d, err
 	}
 	return d, nil

@@ -29,17 +29,17 @@ func TestParseDirectives(t *testing.T) {
 		{[]string{"Cache-Control", ",, , no-cache ,"}, Directives{Refresh: true}, ""},
 		{[]string{"X-Gateway-Cache", "off"}, Directives{Off: true}, ""},
 		{[]string{"X-Gateway-Cache", "Refresh, exact"}, Directives{Refresh: true, ExactOnly: true}, ""},
-		{[]string{"X-Gateway-Cache", "similar"}, Directives{Off: true}, `unknown value "similar"`},
+		{[]string{"X-Gateway-Cache", "similar"}, Directives{Off: true, Bad: true}, `unknown value "similar"`},
 		{[]string{"X-Gateway-Cache", ""}, Directives{}, ""},
 		{[]string{"X-Gateway-Cache-TTL", "90"}, Directives{TTL: 90 * time.Second}, ""},
 		{[]string{"X-Gateway-Cache-TTL", "5m"}, Directives{TTL: 5 * time.Minute}, ""},
 		{[]string{"X-Gateway-Cache-TTL", "5m", "X-Gateway-Cache-TTL", "60"}, Directives{TTL: time.Minute}, ""},
-		{[]string{"X-Gateway-Cache-TTL", "0"}, Directives{Off: true}, "expected more than 0"},
-		{[]string{"X-Gateway-Cache-TTL", "-5m"}, Directives{Off: true}, "expected more than 0"},
-		{[]string{"X-Gateway-Cache-TTL", "long"}, Directives{Off: true}, "expected seconds or a duration"},
+		{[]string{"X-Gateway-Cache-TTL", "0"}, Directives{Off: true, Bad: true}, "expected more than 0"},
+		{[]string{"X-Gateway-Cache-TTL", "-5m"}, Directives{Off: true, Bad: true}, "expected more than 0"},
+		{[]string{"X-Gateway-Cache-TTL", "long"}, Directives{Off: true, Bad: true}, "expected seconds or a duration"},
 		{[]string{"X-Gateway-Cache-Namespace", "team a"}, Directives{Namespace: "team a"}, ""},
-		{[]string{"X-Gateway-Cache-Namespace", "a", "X-Gateway-Cache-Namespace", "b"}, Directives{Off: true}, "more than once"},
-		{[]string{"X-Gateway-Cache-Namespace", strings.Repeat("n", 257)}, Directives{Off: true}, "longer than"},
+		{[]string{"X-Gateway-Cache-Namespace", "a", "X-Gateway-Cache-Namespace", "b"}, Directives{Off: true, Bad: true}, "more than once"},
+		{[]string{"X-Gateway-Cache-Namespace", strings.Repeat("n", 257)}, Directives{Off: true, Bad: true}, "longer than"},
 	} {
 		h := http.Header{}
 		for i := 0; i < len(tc.headers); i += 2 {

@@ -178,7 +178,7 @@ func (d *disk) Put(it *item, now int64) {
 }
 
 // partitionKey is a partition's name as the index takes it.
-func partitionKey(p [32]byte) similar.Key {
+func partitionKey(p *[32]byte) similar.Key {
 	return similar.Key{binary.LittleEndian.Uint64(p[:8]), binary.LittleEndian.Uint64(p[8:16])}
 }
 
@@ -261,7 +261,7 @@ func (d *disk) discard(n name, r *resident[diskItem], err error) {
 		return // it has been replaced since
 	}
 	d.env.counts.damaged.Add(1)
-	d.env.log.report("cache: dropped a record on disk that cannot be read", err)
+	d.env.log.report("dropped a record on disk that cannot be read", err)
 	if r != nil {
 		d.residents.remove(r)
 		d.forget(r)

@@ -56,7 +56,7 @@ func openFile(path string, log *reporter) (*diskFile, error) {
 	}
 	db, err := openDatabase(path)
 	if errors.Is(err, errDamaged) {
-		log.report("cache: the file is damaged and was set aside as "+path+damagedSuffix, err)
+		log.report("the file is damaged and was set aside as "+path+damagedSuffix, err)
 		if err := os.Rename(path, path+damagedSuffix); err != nil {
 			return nil, err
 		}

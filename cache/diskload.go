@@ -60,7 +60,7 @@ func (d *disk) walk(bucket []byte, visit func(n name, record []byte) error) bool
 			return nil
 		})
 		if err != nil {
-			d.env.log.report("cache: cannot read all of the file", err)
+			d.env.log.report("cannot read all of the file", err)
 			d.env.counts.damaged.Add(1)
 			return false
 		}
@@ -115,7 +115,7 @@ func (d *disk) loadSummary(n name, record []byte) error {
 // secret has written there.
 func (d *disk) dropRecords(keys [][]byte, why error) {
 	d.env.counts.damaged.Add(int64(len(keys)))
-	d.env.log.report("cache: dropped records on disk that cannot be read", why)
+	d.env.log.report("dropped records on disk that cannot be read", why)
 	d.mu.Lock()
 	for _, key := range keys {
 		if len(key) == len(name{}) && d.items[name(key)] == nil {
@@ -142,6 +142,6 @@ func (d *disk) dropRecords(keys [][]byte, why error) {
 		return nil
 	})
 	if err != nil {
-		d.env.log.report("cache: cannot write to disk", err)
+		d.env.log.report("cannot write to disk", err)
 	}
 }

@@ -61,7 +61,7 @@ func (d *disk) writeBatch() bool {
 	defer d.mu.Unlock()
 	d.writing = nil
 	if err != nil {
-		d.env.log.report("cache: cannot write to disk", err)
+		d.env.log.report("cannot write to disk", err)
 		d.giveUp(batch)
 	}
 	d.idle.Broadcast()

@@ -41,11 +41,15 @@ const (
 	wordOverhead     = 8 // for each word of a question
 )
 
-// size is what it takes in memory, in bytes.
+// size is what it takes in memory, in bytes, apart from the index.
 func (it *item) size() int64 {
-	n := int64(len(it.key.form)+len(it.entry.Body)+len(it.entry.ContentType)) + itemOverhead
-	if it.question != nil {
-		n += questionOverhead + wordOverhead*int64(it.question.Words())
+	return int64(len(it.key.form)+len(it.entry.Body)+len(it.entry.ContentType)) + itemOverhead
+}
+
+// questionSize is what q, which may be nil, takes in an index, in bytes.
+func questionSize(q *similar.Question) int64 {
+	if q == nil {
+		return 0
 	}
-	return n
+	return questionOverhead + wordOverhead*int64(q.Words())
 }

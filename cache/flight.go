@@ -84,7 +84,7 @@ func (s *flights) enter(k *Key, join bool, limit int) (f *flight, lead bool) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.state <= streaming && f.keep && f.full == None {
-			if !join || !k.is(f.key.form) {
+			if !join || !k.is(f.key) {
 				return nil, false
 			}
 			f.waiters++

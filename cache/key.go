@@ -76,6 +76,8 @@ type Key struct {
 	tags  tags // set by own
 	mac   [32]byte
 	named bool // mac is set
+	part  [32]byte
+	split bool // part is set
 }
 
 // keyBuilder makes keys and keeps its memory from one to the next.
@@ -137,8 +139,32 @@ func (k *Key) own(r *Request, namespace string) *Key {
 	return &c
 }
 
-// is reports whether k and the key whose form is given are the same.
-func (k *Key) is(form []byte) bool { return bytes.Equal(k.form, form) }
+// maxForm is the longest form that is kept with a stored answer, in bytes. Of a
+// longer one its MAC is, which tells keys apart as well and does not let a few
+// long conversations fill the store.
+const maxForm = 32 << 10
+
+// short is k without a form that is longer than maxForm.
+func (k *Key) short() *Key {
+	if len(k.form) <= maxForm {
+		return k
+	}
+	c := *k
+	c.name()
+	if c.question.Len() > 0 {
+		c.partitionName()
+	}
+	c.form = nil
+	return &c
+}
+
+// is reports whether k and other, which may be short, are the same.
+func (k *Key) is(other *Key) bool {
+	if other.form == nil {
+		return *k.name() == other.mac
+	}
+	return bytes.Equal(k.form, other.form)
+}
 
 // name is what k is called outside of the process.
 func (k *Key) name() *[32]byte {
@@ -166,18 +192,26 @@ func (k *Key) partition(s *seeds) Hash {
 	return s.sum(b[:])
 }
 
-// samePartition reports whether k and other ask a question and everything but
-// the question is equal.
+// samePartition reports whether k and other, which may be short, ask a
+// question and everything but the question is equal.
 func (k *Key) samePartition(other *Key) bool {
 	a, b := k.question, other.question
-	return a.Len() > 0 && b.Len() > 0 &&
-		bytes.Equal(k.form[:a.Start], other.form[:b.Start]) &&
-		bytes.Equal(k.form[a.End:], other.form[b.End:])
+	if a.Len() == 0 || b.Len() == 0 {
+		return false
+	}
+	if other.form == nil {
+		return *k.partitionName() == other.part
+	}
+	return bytes.Equal(k.form[:a.Start], other.form[:b.Start]) && bytes.Equal(k.form[a.End:], other.form[b.End:])
 }
 
 // partitionName is what the partition is called outside of the process.
-func (k *Key) partitionName() [32]byte {
-	return k.ring.partition.begin().field(k.form[:k.question.Start]).field(k.form[k.question.End:]).sum()
+func (k *Key) partitionName() *[32]byte {
+	if !k.split {
+		k.part = k.ring.partition.begin().field(k.form[:k.question.Start]).field(k.form[k.question.End:]).sum()
+		k.split = true
+	}
+	return &k.part
 }
 
 func appendField(dst []byte, s string) []byte {

@@ -266,7 +266,7 @@ func TestPartition(t *testing.T) {
 	base.policy.Mode = Similar
 	want := base.key(t, &s, ring)
 	same := func(k *Key) bool {
-		a, b, c := k.samePartition(want), k.partition(&s) == want.partition(&s), k.partitionName() == want.partitionName()
+		a, b, c := k.samePartition(want), k.partition(&s) == want.partition(&s), *k.partitionName() == *want.partitionName()
 		if a != b || a != c {
 			t.Errorf("the three disagree: %v %v %v", a, b, c)
 		}
@@ -300,5 +300,62 @@ func TestPartition(t *testing.T) {
 	a.request.Tenant = Tenant{1}
 	if same(a.key(t, &s, ring)) {
 		t.Error("another tenant is of the same partition")
+	}
+}
+
+// Of a long request only a MAC is kept; it tells as much.
+func TestLongRequests(t *testing.T) {
+	now := newClock()
+	s := newSite(t, Policy{Mode: Similar, Threshold: 0.9}, Options{Now: now.now})
+	history := strings.Repeat("All berths along the western pier are taken. ", 2000)
+	long := func(system, question string) string {
+		return `{"model":"m","messages":[{"role":"system","content":"` + system + history + `"},{"role":"user","content":"` + question + `"}]}`
+	}
+	s.provider = jsonAnswer(chatAnswer)
+	s.ask(chatPath, long("a", question))
+	if _, bytes := s.cache.store.Size(); bytes > 4<<10 {
+		t.Errorf("%d bytes are kept of a request of %d", bytes, len(history))
+	}
+	for _, tc := range []struct {
+		what, body string
+		want       Outcome
+	}{
+		{"the same", long("a", question), Hit},
+		{"with white space", strings.Replace(long("a", question), ",", " , ", 1), Hit},
+		{"a similar one", long("a", questionLike), HitSimilar},
+		{"another history", long("b", question), Miss},
+		{"another history, similar", long("c", questionLike), Miss},
+	} {
+		if got := s.ask(chatPath, tc.body); got.outcome != tc.want {
+			t.Errorf("%s: %v, expected %v", tc.what, got.outcome, tc.want)
+		}
+	}
+}
+
+// An answer that was on its way when its like were purged does not come back.
+func TestPurgeWhileUnderWay(t *testing.T) {
+	s := newSite(t, Policy{Mode: Exact}, Options{})
+	ask := chatQuestion(question)
+	s.provider = func(w http.ResponseWriter, r *http.Request) {
+		if _, err := s.cache.Purge(r.Context(), Purge{All: true}); err != nil {
+			t.Error(err)
+		}
+		jsonAnswer(chatAnswer)(w, r)
+	}
+	if got := s.ask(chatPath, ask); got.reason != Purged || got.Body.String() != chatAnswer {
+		t.Errorf("%v", got.reason)
+	}
+	s.provider = jsonAnswer(chatAnswer)
+	if got := s.ask(chatPath, ask); got.outcome != Miss || got.reason != None {
+		t.Errorf("%v %v", got.outcome, got.reason)
+	}
+}
+
+// What was not understood keeps a request out of the cache and is counted.
+func TestBadDirective(t *testing.T) {
+	s := newSite(t, Policy{Mode: Exact}, Options{})
+	s.provider = jsonAnswer(chatAnswer)
+	if got := s.ask(chatPath, chatQuestion(question), HeaderControl, "sometimes"); got.outcome != Bypass || got.reason != BadDirective {
+		t.Errorf("%v %v", got.outcome, got.reason)
 	}
 }

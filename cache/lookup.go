@@ -113,6 +113,8 @@ func (l *Lookup) identify(r *Request, p *Policy, d Directives) Reason {
 	switch {
 	case p.Mode == Off:
 		return ModeOff
+	case d.Bad:
+		return BadDirective
 	case d.Off:
 		return ByClient
 	}

@@ -76,7 +76,7 @@ func (m *memory) Get(_ context.Context, k *Key, now int64) *Entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	r := s.items[k.hash]
-	if r == nil || r.expires <= now || !k.is(r.value.key.form) {
+	if r == nil || r.expires <= now || !k.is(r.value.key) {
 		return nil
 	}
 	r.asked.up()
@@ -86,7 +86,12 @@ func (m *memory) Get(_ context.Context, k *Key, now int64) *Entry {
 // Put implements Store.
 func (m *memory) Put(it *item, now int64) {
 	s := m.shard(it.key.hash[0])
-	r := &resident[*item]{value: it, id: it.key.hash[0], size: it.size(), expires: it.entry.expires}
+	q, partition := it.question, similar.Key{}
+	if q != nil {
+		partition = similar.Key(it.key.partition(m.seeds))
+	}
+	it = &item{key: it.key.short(), entry: it.entry} // the index has its own question
+	r := &resident[*item]{value: it, id: it.key.hash[0], size: it.size() + questionSize(q), expires: it.entry.expires}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || !s.residents.fits(r.size) {
@@ -104,11 +109,10 @@ func (m *memory) Put(it *item, now int64) {
 	s.items[it.key.hash] = r
 	// Of two entries that have the same id by chance, one in 2^64, only the
 	// first answers similar questions.
-	if it.question != nil && s.indexed[r.id] == nil {
+	if q != nil && s.indexed[r.id] == nil {
 		s.indexed[r.id] = r
-		m.index.Insert(similar.Key(it.key.partition(m.seeds)), it.question, r.id, r.expires)
+		m.index.Insert(partition, q, r.id, r.expires)
 	}
-	it.question = nil // the index has its own
 }
 
 // Nearest implements Store.

@@ -46,12 +46,12 @@ type mirroredEntry struct {
 // mirrorTime is how long a partition is kept that nobody asks about.
 const mirrorTime = time.Hour
 
-// Limits of the mirrors, in bytes: of all, and what one takes without and with
-// each question.
+// Limits of the mirrors, in bytes: of all, and what one and each of its
+// questions take.
 const (
-	maxMirrored     = 64 << 20
-	mirrorOverhead  = 512
-	mirrorPerMember = questionOverhead + 128
+	maxMirrored    = 64 << 20
+	mirrorOverhead = 512
+	memberOverhead = 128 // and what it takes in the index
 )
 
 func newMirrors() *mirrors {
@@ -71,7 +71,7 @@ func newMirrors() *mirrors {
 // search is the nearest question of p to q, by the name of its answer and its
 // id here.
 func (m *mirrors) search(p *[32]byte, q *similar.Question, threshold float64, now int64) (n name, id uint64, score float64, ok bool) {
-	id, score, ok = m.index.Search(partitionKey(*p), q, threshold, now)
+	id, score, ok = m.index.Search(partitionKey(p), q, threshold, now)
 	if !ok {
 		return n, 0, 0, false
 	}
@@ -134,7 +134,7 @@ func (m *mirrors) add(p *[32]byte, added []newcomer, seen float64, now int64) {
 	w.seen = max(w.seen, seen)
 	for i := range added {
 		q := &added[i]
-		size := mirrorPerMember + wordOverhead*int64(q.question.Words())
+		size := memberOverhead + questionSize(&q.question)
 		if q.expires <= now || r.size+size > maxMirrored/8 {
 			continue
 		}
@@ -145,7 +145,7 @@ func (m *mirrors) add(p *[32]byte, added []newcomer, seen float64, now int64) {
 			continue // the same id by chance, one in 2^64
 		}
 		w.questions[id] = mirroredEntry{q.name, q.expires, size}
-		m.index.Insert(partitionKey(*p), &q.question, id, q.expires)
+		m.index.Insert(partitionKey(p), &q.question, id, q.expires)
 	}
 	if len(w.questions) > w.tidyAt {
 		m.tidy(r, now)

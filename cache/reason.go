@@ -36,6 +36,7 @@ const (
 	TooLarge      // it is larger than max_entry
 	NoMemory      // too many answers are being recorded
 	Aborted       // the client or the provider went away
+	Purged        // it was on its way when entries were purged
 	reasonCount
 )
 
@@ -66,6 +67,7 @@ var reasonNames = [reasonCount]string{
 	TooLarge:         "too-large",
 	NoMemory:         "memory",
 	Aborted:          "aborted",
+	Purged:           "purged",
 }
 
 // String is the reason as it stands in Cache-Status and in metrics, an RFC

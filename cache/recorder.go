@@ -21,7 +21,8 @@ type Recorder struct {
 	policy *Policy
 	ttl    time.Duration
 	format adapter.Format
-	stream bool // an event stream was asked for
+	stream bool   // an event stream was asked for
+	purges uint64 // there had been when the request came
 
 	ctx    context.Context
 	stop   func() bool // stops watching the client
@@ -34,7 +35,7 @@ type Recorder struct {
 }
 
 func newRecorder(client context.Context, c *Cache, f *flight, r *Request, p *Policy, ttl time.Duration) *Recorder {
-	rec := &Recorder{cache: c, flight: f, policy: p, ttl: ttl, format: r.View.Format, stream: r.View.Stream, length: -1}
+	rec := &Recorder{cache: c, flight: f, policy: p, ttl: ttl, format: r.View.Format, stream: r.View.Stream, length: -1, purges: c.purges.Load()}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
 	rec.ctx = ctx
 	f.mu.Lock()
@@ -150,6 +151,9 @@ func (r *Recorder) store(a *adapter.Answer) Reason {
 		return reason
 	}
 	c, k := r.cache, r.flight.key
+	if c.purges.Load() != r.purges {
+		return Purged
+	}
 	now := c.nanos()
 	it := &item{
 		key:   k,

@@ -164,7 +164,7 @@ func (v *valkey) adopt(c *valkeygo.Client) bool {
 }
 
 // unreachable is what the operator is told when it is so.
-const unreachable = "cache: the Valkey server does not answer; requests go to the provider"
+const unreachable = "the Valkey server does not answer; requests go to the provider"
 
 // fail takes note of err, what a use of the server under parent came to.
 func (v *valkey) fail(parent context.Context, err error) {
@@ -237,7 +237,7 @@ func (v *valkey) read(ctx context.Context, n *name, now int64) *Entry {
 // damaged takes note of a record that is not what a gateway has written.
 func (v *valkey) damaged(err error) {
 	v.env.counts.damaged.Add(1)
-	v.env.log.report("cache: the Valkey server returned a record that no gateway with this secret has written", err)
+	v.env.log.report("the Valkey server returned a record that no gateway with this secret has written", err)
 }
 
 // Nearest implements Store.
@@ -247,7 +247,7 @@ func (v *valkey) Nearest(ctx context.Context, k *Key, q *similar.Question, thres
 		return nil, 0
 	}
 	p := k.partitionName()
-	if err := v.follow(ctx, c, &p, now); err != nil {
+	if err := v.follow(ctx, c, p, now); err != nil {
 		v.fail(ctx, err)
 		return nil, 0
 	}
@@ -255,7 +255,7 @@ func (v *valkey) Nearest(ctx context.Context, k *Key, q *similar.Question, thres
 	// nearest may do.
 	const tries = 3
 	for range tries {
-		n, id, score, ok := v.mirrors.search(&p, q, threshold, now)
+		n, id, score, ok := v.mirrors.search(p, q, threshold, now)
 		if !ok {
 			return nil, 0
 		}
@@ -265,7 +265,7 @@ func (v *valkey) Nearest(ctx context.Context, k *Key, q *similar.Question, thres
 		if v.server() == nil || ctx.Err() != nil {
 			return nil, 0
 		}
-		v.mirrors.delete(&p, id)
+		v.mirrors.delete(p, id)
 	}
 	return nil, 0
 }

@@ -86,7 +86,7 @@ func (v *valkey) send(batch map[name]*item) {
 		failed++
 		if reply, ok := valkeygo.IsValkeyErr(err); ok {
 			// It answers, but will not have it: out of memory, for one.
-			v.env.log.report("cache: the Valkey server does not store answers", reply)
+			v.env.log.report("the Valkey server does not store answers", reply)
 			continue
 		}
 		v.fail(ctx, err)
@@ -128,7 +128,7 @@ func (v *valkey) announce(c valkeygo.Client, n *name, it *item, left int64) valk
 	plain = binary.LittleEndian.AppendUint64(plain, uint64(it.entry.expires))
 	plain = it.question.AppendBinary(plain)
 	member := v.env.ring.sealRecord(recordQuestion, p[:], &tags{}, plain, false)
-	return c.B().Eval().Script(announceScript).Numkeys(1).Key(partitionSet(&p)).
+	return c.B().Eval().Script(announceScript).Numkeys(1).Key(partitionSet(p)).
 		Arg(valkeygo.BinaryString(member), strconv.FormatInt(left, 10), strconv.Itoa(maxMembers)).Build()
 }
 
