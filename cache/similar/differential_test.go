@@ -114,7 +114,7 @@ func differential(t *testing.T, w world, floor float64, count int, seed uint64) 
 	var scan scanIndex
 	partitions := []Key{{1, 2}, {1, 3}}
 	prints := []Key{{5, 5}, {5, 6}}
-	capacity := 1400
+	capacity := 900
 	if w.name == "long texts" {
 		capacity = 150
 		count /= 4

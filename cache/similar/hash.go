@@ -64,13 +64,7 @@ func (c *chain) add(h uint64) {
 	c[1] = mix(c[1]^h, c4) ^ c[0]
 }
 
-// parityOf maps each word to one of 64 bits and tells for each bit whether an
-// odd number of words has it. Two sets differ in at least as many words as
-// their parities in bits.
-func parityOf(words []uint64) uint64 {
-	var p uint64
-	for _, w := range words {
-		p ^= 1 << (w >> 58)
-	}
-	return p
-}
+// parityBit maps a word to one of 64 bits. The parity of a set tells for each
+// bit whether an odd number of its words has it: two sets differ in at least as
+// many words as their parities in bits.
+func parityBit(word uint64) uint64 { return 1 << (word >> 58) }

@@ -58,7 +58,7 @@ func Prepare(dst *Question, text []byte, guard Guard) (ok bool) {
 
 // Prepare is the package's Prepare with hashes keyed by s.
 func (s Secret) Prepare(dst *Question, text []byte, guard Guard) (ok bool) {
-	dst.words, dst.tokens = dst.words[:0], dst.tokens[:0]
+	dst.words, dst.tokens, dst.parity = dst.words[:0], dst.tokens[:0], 0
 	if len(text) < minText || len(text) > MaxText || !utf8.Valid(text) {
 		return false
 	}
@@ -67,15 +67,7 @@ func (s Secret) Prepare(dst *Question, text []byte, guard Guard) (ok bool) {
 	if scan.longWords < MinWords {
 		return false
 	}
-	dst.seal()
-	if len(dst.words) > MaxWords {
-		return false
-	}
-	long := uint64(0)
-	for _, w := range dst.words {
-		long += w & 1
-	}
-	if long < MinWords {
+	if long := dst.seal(); long < MinWords || len(dst.words) > MaxWords {
 		return false
 	}
 	dst.fingerprint = Key{uint64(guard), format}
@@ -85,21 +77,34 @@ func (s Secret) Prepare(dst *Question, text []byte, guard Guard) (ok bool) {
 	return true
 }
 
-// seal sorts the words and derives the parity.
-func (q *Question) seal() {
+// seal sorts the words, drops what is double and derives the parity. It returns
+// how many of the words count for the gate.
+func (q *Question) seal() (long int) {
 	if len(q.words) <= spreadWords {
 		q.spread()
+	} else {
+		slices.Sort(q.words)
 	}
-	insertionOrSort(q.words)
-	q.words = slices.Compact(q.words)
-	q.parity = parityOf(q.words)
+	kept := q.words[:0]
+	last := uint64(0)
+	for i, w := range q.words {
+		if i > 0 && w == last {
+			continue
+		}
+		last = w
+		kept = append(kept, w)
+		long += int(w & 1)
+		q.parity ^= parityBit(w)
+	}
+	q.words = kept
+	return long
 }
 
 // spreadWords is the most words that spread orders.
 const spreadWords = 256
 
-// spread puts the words in order of their high bits, as many as it takes to
-// tell most of them apart: words are hashes, so that is nearly sorted.
+// spread sorts the words by way of their high bits, as many as it takes to tell
+// most of them apart: words are hashes, so that leaves little to do.
 func (q *Question) spread() {
 	n := len(q.words)
 	if n < 2 {
@@ -121,21 +126,12 @@ func (q *Question) spread() {
 		*p++
 	}
 	q.words, q.spare = q.spare, q.words
-}
-
-// insertionOrSort sorts words that may be nearly sorted.
-func insertionOrSort(words []uint64) {
-	if len(words) > spreadWords {
-		slices.Sort(words)
-		return
-	}
-	for i := 1; i < len(words); i++ {
-		w := words[i]
-		j := i
-		for ; j > 0 && words[j-1] > w; j-- {
-			words[j] = words[j-1]
+	for i := 1; i < n; i++ {
+		w, j := q.words[i], i
+		for ; j > 0 && q.words[j-1] > w; j-- {
+			q.words[j] = q.words[j-1]
 		}
-		words[j] = w
+		q.words[j] = w
 	}
 }
 
@@ -207,6 +203,9 @@ func (q *Question) UnmarshalBinary(b []byte) error {
 		}
 		q.words = append(q.words, w)
 	}
-	q.parity = parityOf(q.words)
+	q.parity = 0
+	for _, w := range q.words {
+		q.parity ^= parityBit(w)
+	}
 	return nil
 }

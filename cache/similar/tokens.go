@@ -182,6 +182,9 @@ func (s *scanner) plainWord() bool {
 			s.punctuation(text[end:next])
 		}
 	}
+	if next < len(text) && text[next] == ' ' {
+		next++
+	}
 	s.at = next
 	return true
 }
