@@ -11,19 +11,16 @@ import (
 // the content second, Unknown when in doubt. A call that prints files gives
 // Source, Config or Prose whatever the text looks like.
 func Classify(hint Hint, text []byte) (Class, Tool) {
-	l := linePool.Get().(*Lines)
-	defer func() {
-		l.Reset()
-		linePool.Put(l)
-	}()
+	var l Lines
 	l.Split(text)
-	return ClassifyLines(hint, l)
+	return ClassifyLines(hint, &l)
 }
-
-var linePool = sync.Pool{New: func() any { return new(Lines) }}
 
 // ClassifyLines is Classify for a text that is split already.
 func ClassifyLines(hint Hint, lines *Lines) (Class, Tool) {
+	scratch := plainScratches.Get().(*plainScratch)
+	defer scratch.free()
+	lines = plainLines(lines, scratch)
 	json := jsonClass(lines)
 	if hint.File {
 		if json != Unknown {
@@ -109,7 +106,7 @@ func looksOf(lines *Lines) looks {
 	var shapes [256]uint8 // how often a shape was seen, by a hash of it
 	var others [maxSample]uint8
 	n := 0
-	matched := false
+	matched, record := false, false
 	sample(lines, func(line []byte) {
 		width, blank := indent(line)
 		if blank {
@@ -119,8 +116,10 @@ func looksOf(lines *Lines) looks {
 		if documentMark(line, f.lines == 1) {
 			f.document++
 		}
+		starts := recordStart(line)
+		record = starts || record && width > 0
 		switch {
-		case recordStart(line):
+		case starts:
 			f.records++
 			matched = true
 			if namesLevel(line) {
@@ -138,7 +137,7 @@ func looksOf(lines *Lines) looks {
 		case located(line):
 			f.places++
 			matched = true
-		case matched && (width > 0 && !codeLike(line) || detailLine(line)):
+		case matched && (width > 0 && (record || !codeLike(line)) || detailLine(line)):
 			f.nested++
 		case codeLike(line):
 			f.code++
@@ -456,6 +455,7 @@ func jsonClass(lines *Lines) Class {
 	d := docPool.Get().(*jsonspan.Doc)
 	defer func() {
 		d.Reset()
+		d.Trim(maxPooled)
 		docPool.Put(d)
 	}()
 	if last := text[len(text)-1]; last == '}' || last == ']' {
@@ -492,7 +492,7 @@ func jsonClass(lines *Lines) Class {
 // gitClass checks that a text is the kind of git output that the call says, or
 // with Unknown finds out which kind it is. It returns Unknown otherwise.
 func gitClass(want Class, lines *Lines) Class {
-	first := 0
+	first := preamble(lines)
 	for first+1 < lines.Len() && len(trimRight(lines.Line(first))) == 0 {
 		first++
 	}
@@ -532,6 +532,18 @@ func gitClass(want Class, lines *Lines) Class {
 		}
 	}
 	return Unknown
+}
+
+// preamble is the number of lines that an agent puts in front of the output of
+// a command: "Exit code: 0", "Wall time: 1.2 seconds", "Output:".
+func preamble(lines *Lines) int {
+	for i := range min(lines.Len(), 8) {
+		switch string(trimRight(lines.Line(i))) {
+		case "Output:", "<output>", "<stdout>", "stdout:":
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // mostly reports whether nine of ten lines that are not blank fit.

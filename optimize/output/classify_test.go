@@ -109,6 +109,19 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+// What agents put in front of an output does not hide it.
+func TestPreamble(t *testing.T) {
+	for _, before := range []string{"Exit code: 0\nWall time: 1.2 seconds\nOutput:\n", "<returncode>0</returncode>\n<output>\n"} {
+		for command, name := range map[string]string{"git diff": "diff", "git status": "git status", "git log": "git log", "go test ./...": "go test", "make": "kbuild", "./frob": "log"} {
+			hint := HintFor("shell", command, "")
+			want, _ := Classify(hint, []byte(texts[name]))
+			if got, _ := Classify(hint, []byte(before+texts[name])); got != want || got == Unknown {
+				t.Errorf("%s: %v, want %v", command, got, want)
+			}
+		}
+	}
+}
+
 // Every text is safe in every call that reads files.
 func TestFilesAreFiles(t *testing.T) {
 	for _, command := range []string{"cat a.txt", "sed -n '1,300p' a.go", "head -200 x", "nl -ba a.py", "bat x.md", "type notes.txt"} {

@@ -71,7 +71,7 @@ var toolHints = func() map[string]Hint {
 	for hint, names := range map[Hint]string{
 		file: "read readfile readfiles readmanyfiles readtextfile readmultiplefiles readresource view viewfile viewfileoutline viewcodeitem " +
 			"viewsourcecode openfile open cat fsread fsreadfile getfilecontents getfile fileread filereader notebookread strreplacebasededittool " +
-			"strreplaceeditor edit editfile multiedit write writefile fswrite create createfile applypatch applydiff patch notebookedit replace " +
+			"strreplaceeditor texteditor edit editfile multiedit write writefile fswrite create createfile applypatch applydiff patch notebookedit replace " +
 			"replaceinfile strreplace insert searchreplace webfetch websearch fetch fetchurl browse browser openurl task agent codebasesearch " +
 			"semanticsearch skill readlints readnotebook scratchpad think",
 		{Class: Listing, Tool: Files}: "ls listdir listdirectory listfiles glob globfiles findfiles findbyname filesearch directorytree filetree tree listfolder",

@@ -24,7 +24,13 @@ const (
 // Important says how much a single line of output matters by itself. A line
 // above None is never elided. When in doubt a line is important; lines that
 // say that something passed are not.
-func Important(line []byte) Severity { return important(line, lenient) }
+func Important(line []byte) Severity {
+	if bytes.IndexByte(line, esc) >= 0 {
+		var buf [512]byte
+		line = AppendPlain(buf[:0], line)
+	}
+	return important(line, lenient)
+}
 
 func important(line []byte, m mode) Severity {
 	best := startSeverity(line)

@@ -12,6 +12,9 @@ import (
 // is not in keep is routine. For the classes that have no routine lines
 // (files, JSON, diffs, Unknown) that is nothing.
 func Keep(keep *Set, class Class, tool Tool, lines *Lines) {
+	scratch := plainScratches.Get().(*plainScratch)
+	defer scratch.free()
+	lines = plainLines(lines, scratch)
 	n := lines.Len()
 	keep.Reset(n)
 	switch class {
@@ -40,11 +43,17 @@ func Keep(keep *Set, class Class, tool Tool, lines *Lines) {
 	}
 }
 
+var plainScratches = sync.Pool{New: func() any { return new(plainScratch) }}
+
+// keepFailures puts into keep, which is empty, what Keep says for the classes
+// in which failures matter.
 func keepFailures(keep *Set, class Class, tool Tool, lines *Lines) {
 	k := keepers.Get().(*keeper)
 	k.find(keep, class, tool, lines)
 	k.lines, k.keep = nil, nil
-	keepers.Put(k)
+	if cap(k.sev) <= maxPooled {
+		keepers.Put(k)
+	}
 }
 
 var keepers = sync.Pool{New: func() any { return new(keeper) }}
@@ -112,7 +121,7 @@ func (k *keeper) find(keep *Set, class Class, tool Tool, lines *Lines) {
 
 // severity is Important with what the class adds.
 func (k *keeper) severity(line []byte) Severity {
-	sev := Important(line)
+	sev := important(line, lenient)
 	if sev != None {
 		return sev
 	}

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -463,6 +464,98 @@ var keepCases = []keepCase{
 +#1 {main}
 +"}
 -[2031-04-02 06:00:02] prod.INFO: next`},
+}
+
+// Colours hide nothing: a coloured output keeps the same lines.
+func TestKeepColours(t *testing.T) {
+	for _, c := range keepCases {
+		text := filler(c.routine, 30) + marked(c.text) + filler(c.routine, 30)
+		var b strings.Builder
+		for i, line := range strings.Split(text, "\n") {
+			if i > 0 {
+				b.WriteByte('\n')
+			}
+			if line == "" {
+				continue
+			}
+			half := len(line) / 2
+			fmt.Fprintf(&b, "\x1b[%dm\x1b]8;;x\x07%s\x1b[1m%s\x1b[0m\x1b(B", 31+i%7, line[:half], line[half:])
+		}
+		var plain, coloured Lines
+		plain.Split([]byte(text))
+		coloured.Split([]byte(b.String()))
+		hint := HintFor("Bash", c.command, "")
+		class, tool := ClassifyLines(hint, &plain)
+		if got, _ := ClassifyLines(hint, &coloured); got != class {
+			t.Errorf("%s: coloured it is %v, not %v", c.name, got, class)
+		}
+		var a, z Set
+		Keep(&a, class, tool, &plain)
+		Keep(&z, class, tool, &coloured)
+		for i := range plain.Len() {
+			if a.Has(i) != z.Has(i) {
+				t.Errorf("%s: plain %v, coloured %v: %q", c.name, a.Has(i), z.Has(i), plain.Line(i))
+			}
+			if plainSev, sev := Important(plain.Line(i)), Important(coloured.Line(i)); plainSev != sev {
+				t.Errorf("%s: plain %v, coloured %v: %q", c.name, plainSev, sev, plain.Line(i))
+			}
+		}
+	}
+}
+
+// Carriage returns hide nothing either.
+func TestKeepCRLF(t *testing.T) {
+	for _, c := range keepCases {
+		text := filler(c.routine, 30) + marked(c.text) + filler(c.routine, 30)
+		var unix, dos Lines
+		unix.Split([]byte(text))
+		dos.Split([]byte(strings.ReplaceAll(text, "\n", "\r\n")))
+		hint := HintFor("Bash", c.command, "")
+		class, tool := ClassifyLines(hint, &unix)
+		if got, _ := ClassifyLines(hint, &dos); got != class {
+			t.Errorf("%s: with CRLF it is %v, not %v", c.name, got, class)
+		}
+		var a, z Set
+		Keep(&a, class, tool, &unix)
+		Keep(&z, class, tool, &dos)
+		for i := range unix.Len() {
+			if a.Has(i) && !z.Has(i) {
+				t.Errorf("%s: with CRLF lost %q", c.name, unix.Line(i))
+			}
+		}
+	}
+}
+
+// marked is the text of a case without its marks.
+func marked(text string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(strings.TrimPrefix(text, "\n"), "\n") {
+		if line != "" {
+			b.WriteString(line[1:])
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func TestAppendPlain(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", "plain\n": "plain\n", "\x1b[31mred\x1b[0m": "red", "\x1b[2K\x1b[1Gx": "x", "a\x1b": "a", "a\x1b[": "a", "a\x1b[31\nb": "a\nb", "\x1b]0;title\x07x": "x",
+		"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\": "link", "\x1b]0;cut\nx": "\nx", "\x1b(Bx": "x", "\x1b\nx": "\nx", "\x1b=x": "x", "\x1b[é": "é", "\x1b(\n": "\n",
+	} {
+		if got := string(AppendPlain(nil, []byte(in))); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzAppendPlain(f *testing.F) {
+	f.Add([]byte("a\x1b[31m\nb\x1b]0;x\x07\x1b"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if got := AppendPlain(nil, text); bytes.Count(got, []byte("\n")) != bytes.Count(text, []byte("\n")) || len(got) > len(text) {
+			t.Errorf("%q became %q", text, got)
+		}
+	})
 }
 
 func TestKeep(t *testing.T) {

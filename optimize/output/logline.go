@@ -1,5 +1,7 @@
 package output
 
+import "bytes"
+
 // recordStart reports whether a line starts a record of a log: with a time, a
 // level, a host or a JSON object, as loggers and servers write it.
 func recordStart(line []byte) bool {
@@ -16,7 +18,7 @@ func recordStart(line []byte) bool {
 		if isDigit(byteAt(line, i)) {
 			return timeAt(line, i) || secondsAt(line, i)
 		}
-		return levelAt(line, i) || weekdayAt(line, i) || hasPrefix(line[i:], "pid ") || taggedAt(line, i)
+		return levelAt(line, i) || weekdayAt(line, i) || hasPrefix(line[i:], "pid ") || hasPrefix(line[i:], "pid: ") || taggedAt(line, i)
 	case c == '{':
 		return line[1] == '"'
 	case c == '<':
@@ -32,6 +34,9 @@ func recordStart(line []byte) bool {
 		if levelAt(line, 0) || monthAt(line, 0) || weekdayAt(line, 0) {
 			return true
 		}
+		if fieldsAt(line) {
+			return true
+		}
 		if hasPrefix(line, "time=") || hasPrefix(line, "ts=") || hasPrefix(line, "level=") || hasPrefix(line, "t=") || hasPrefix(line, "timestamp=") || hasPrefix(line, "date=") || hasPrefix(line, "lvl=") {
 			return true
 		}
@@ -40,6 +45,20 @@ func recordStart(line []byte) bool {
 		return hasPrefix(line, "# Time: ") || hasPrefix(line, "# User@Host")
 	}
 	return false
+}
+
+// fieldsAt reports whether a line consists of fields of the form key=value with
+// a level or a message among them.
+func fieldsAt(line []byte) bool {
+	i := 0
+	for i < len(line) && i < 24 && (isLetter(line[i]) || line[i] == '_' || line[i] == '.') {
+		i++
+	}
+	if i == 0 || byteAt(line, i) != '=' {
+		return false
+	}
+	line = line[:min(len(line), 256)]
+	return bytes.Contains(line, []byte(" level=")) || bytes.Contains(line, []byte(" lvl=")) || bytes.Contains(line, []byte(" msg="))
 }
 
 // taggedAt reports whether a word and a closing bracket stand at i: [store] text.
@@ -76,6 +95,9 @@ func timeAt(line []byte, i int) bool {
 	j := i
 	for j < len(line) && isDigit(line[j]) {
 		j++
+	}
+	if n := j - i; n > 0 && n < 8 && byteAt(line, j) == ' ' && isDigit(byteAt(line, j+1)) && byteAt(line, j+3) == ':' {
+		return true // a process number in front of the time
 	}
 	switch n := j - i; {
 	case n == 4 || n == 2 || n == 1:

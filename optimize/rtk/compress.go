@@ -28,7 +28,7 @@ func Compress(level Level, hint output.Hint, text, dst []byte) ([]byte, Report) 
 		return dst, Report{Level: level.For(len(text))}
 	}
 	s := scratches.Get().(*scratch)
-	defer scratches.Put(s)
+	defer s.free()
 	out, r := s.shorten(level, hint, text, dst)
 	if !r.Changed {
 		return dst, r
@@ -51,6 +51,15 @@ type scratch struct {
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// maxPooled bounds what pooled memory may hold on to, in bytes.
+const maxPooled = 1 << 20
+
+func (s *scratch) free() {
+	if cap(s.again)+cap(s.compact) <= maxPooled {
+		scratches.Put(s)
+	}
+}
 
 // shorten is Compress without the proof that the result is final.
 func (s *scratch) shorten(level Level, hint output.Hint, text, dst []byte) ([]byte, Report) {

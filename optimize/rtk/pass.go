@@ -90,7 +90,7 @@ func (p *Pass) change(hint output.Hint, raw []byte) Change {
 		}
 	}
 	b := buffers.Get().(*buffer)
-	defer buffers.Put(b)
+	defer b.free()
 	b.text = jsonspan.AppendUnquoted(b.text[:0], raw[1:len(raw)-1])
 	var c Change
 	var r Report
@@ -111,6 +111,12 @@ func (p *Pass) change(hint output.Hint, raw []byte) Change {
 type buffer struct{ text, out, raw []byte }
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+func (b *buffer) free() {
+	if cap(b.text)+cap(b.out)+cap(b.raw) <= 4*maxPooled {
+		buffers.Put(b)
+	}
+}
 
 // saltOf tells apart what the memo must not mix up: the same text at another
 // level or from another call.
