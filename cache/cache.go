@@ -52,7 +52,7 @@ const DefaultMaxInFlight = 256 << 20
 // share one answer, and stores what has been proven complete. It may be used
 // by many at once, by several handlers, and across configurations.
 type Cache struct {
-	store   Store
+	store   store
 	ring    *keyring
 	seeds   seeds
 	flights flights
@@ -66,7 +66,7 @@ type Cache struct {
 func Open(o Options) (*Cache, error) {
 	c := &Cache{seeds: newSeeds(), now: o.Now}
 	c.lookups.New = func() any { return &Lookup{cache: c} }
-	c.flights.byHash = make(map[Hash]*flight)
+	c.flights.byHash = make(map[formHash]*flight)
 	if c.flights.max = o.MaxInFlight; c.flights.max == 0 {
 		c.flights.max = DefaultMaxInFlight
 	}

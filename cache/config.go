@@ -94,7 +94,7 @@ func (s StoreConfig) ownSecret() ([]byte, error) {
 }
 
 // open opens the store.
-func (s StoreConfig) open(env *environment) (Store, error) {
+func (s StoreConfig) open(env *environment) (store, error) {
 	switch s.Kind {
 	case KindDisk:
 		return openDisk(s, env)

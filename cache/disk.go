@@ -69,7 +69,7 @@ type change struct {
 const maxQueued = 64 << 20
 
 // openDisk opens the store that s describes.
-func openDisk(s StoreConfig, env *environment) (Store, error) {
+func openDisk(s StoreConfig, env *environment) (store, error) {
 	file, err := openFile(s.Path, env.log)
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (d *disk) enqueue(n name, c change) {
 	}
 }
 
-// Put implements Store.
+// Put implements store.
 func (d *disk) Put(it *item, now int64) {
 	n := *it.key.name()
 	c := change{item: it, size: it.size()}
@@ -191,11 +191,11 @@ func pages(n int64) int64 {
 	return (n + page - 1) / page * page
 }
 
-// Get implements Store.
-func (d *disk) Get(_ context.Context, k *Key, now int64) *Entry { return d.read(*k.name(), now) }
+// Get implements store.
+func (d *disk) Get(_ context.Context, k *requestKey, now int64) *entry { return d.read(*k.name(), now) }
 
-// Nearest implements Store.
-func (d *disk) Nearest(_ context.Context, k *Key, q *similar.Question, threshold float64, now int64) (*Entry, float64) {
+// Nearest implements store.
+func (d *disk) Nearest(_ context.Context, k *requestKey, q *similar.Question, threshold float64, now int64) (*entry, float64) {
 	id, score, ok := d.index.Search(partitionKey(k.partitionName()), q, threshold, now)
 	if !ok {
 		return nil, 0
@@ -210,7 +210,7 @@ func (d *disk) Nearest(_ context.Context, k *Key, q *similar.Question, threshold
 }
 
 // read is the entry called n, nil if there is none that is good at now.
-func (d *disk) read(n name, now int64) *Entry {
+func (d *disk) read(n name, now int64) *entry {
 	d.mu.RLock()
 	r := d.items[n]
 	c, waits := d.dirty[n]
@@ -231,7 +231,7 @@ func (d *disk) read(n name, now int64) *Entry {
 	if unknown {
 		return nil
 	}
-	var e *Entry
+	var e *entry
 	missing := false
 	err := d.file.view(func(tx *bbolt.Tx) (err error) {
 		b := tx.Bucket(bucketAnswers).Get(n[:])
@@ -269,7 +269,7 @@ func (d *disk) discard(n name, r *resident[diskItem], err error) {
 	d.enqueue(n, change{})
 }
 
-// Purge implements Store.
+// Purge implements store.
 func (d *disk) Purge(ctx context.Context, sel selector) (int, error) {
 	select {
 	case <-d.loaded:
@@ -292,14 +292,14 @@ func (d *disk) Purge(ctx context.Context, sel selector) (int, error) {
 	return count, nil
 }
 
-// Size implements Store.
+// Size implements store.
 func (d *disk) Size() (entries, bytes int64) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return int64(d.residents.count()), d.residents.bytes
 }
 
-// Close implements Store. What waits to be written is written first.
+// Close implements store. What waits to be written is written first.
 func (d *disk) Close() error {
 	d.mu.Lock()
 	if d.closed {

@@ -6,9 +6,9 @@ import (
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/cache/similar"
 )
 
-// Entry is a stored answer: the bytes of a complete 200, as the client got
+// entry is a stored answer: the bytes of a complete 200, as the client got
 // them. It is shared by all who read it and never changes.
-type Entry struct {
+type entry struct {
 	ContentType string
 	Body        []byte
 
@@ -16,17 +16,17 @@ type Entry struct {
 }
 
 // age is how old e is at now, never negative.
-func (e *Entry) age(now int64) time.Duration { return time.Duration(max(now-e.created, 0)) }
+func (e *entry) age(now int64) time.Duration { return time.Duration(max(now-e.created, 0)) }
 
 // left is for how much longer e may be reused under a limit of ttl.
-func (e *Entry) left(now int64, ttl time.Duration) time.Duration {
+func (e *entry) left(now int64, ttl time.Duration) time.Duration {
 	return time.Duration(min(e.expires, e.created+int64(ttl)) - now)
 }
 
 // item is an entry under its key, as it comes to a store.
 type item struct {
-	key   *Key
-	entry *Entry
+	key   *requestKey
+	entry *entry
 	// question is what similar questions are compared with, nil if the entry
 	// answers none but its own.
 	question *similar.Question

@@ -29,7 +29,7 @@ const minWindow = 64 << 10
 // flights are the provider calls under way, so that equal requests share one.
 type flights struct {
 	mu     sync.Mutex
-	byHash map[Hash]*flight
+	byHash map[formHash]*flight
 
 	// landed counts flights that have ended, each before it can be seen to have.
 	// Whoever finds no flight to join, but sees that the count has changed since
@@ -44,7 +44,7 @@ type flights struct {
 // its own goroutine and into its own response. Only the flight is shared.
 type flight struct {
 	all *flights
-	key *Key
+	key *requestKey
 
 	mu      sync.Mutex
 	state   flightState
@@ -77,7 +77,7 @@ const (
 // enter returns the flight of the request k. lead says that the caller is to
 // make the call. Otherwise it follows and must leave; or, if the flight is
 // nil, it goes alone, as it does if join is false and there is a flight.
-func (s *flights) enter(k *Key, join bool, limit int) (f *flight, lead bool) {
+func (s *flights) enter(k *requestKey, join bool, limit int) (f *flight, lead bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f := s.byHash[k.hash]; f != nil {
@@ -97,7 +97,7 @@ func (s *flights) enter(k *Key, join bool, limit int) (f *flight, lead bool) {
 }
 
 // newFlight is a flight that nobody can join.
-func newFlight(s *flights, k *Key, limit int) *flight {
+func newFlight(s *flights, k *requestKey, limit int) *flight {
 	return &flight{all: s, key: k, waiters: 1, keep: true, limit: limit}
 }
 

@@ -434,8 +434,8 @@ func (c *slowClient) Write(p []byte) (int, error) {
 // memory.
 func TestFollowerFallsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := &flights{byHash: map[Hash]*flight{}, max: 1 << 20}
-		k := &Key{form: []byte("k")}
+		all := &flights{byHash: map[formHash]*flight{}, max: 1 << 20}
+		k := &requestKey{form: []byte("k")}
 		f, lead := all.enter(k, true, 256<<10)
 		if !lead {
 			t.Fatal("not the first")

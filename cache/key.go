@@ -49,24 +49,24 @@ const (
 	eventStreamWithUsage
 )
 
-// Hash is a keyed hash of a form. It is good for one process only.
-type Hash [2]uint64
+// formHash is a keyed hash of a form. It is good for one process only.
+type formHash [2]uint64
 
 // seeds are the keys of one process's hashes.
 type seeds [2]maphash.Seed
 
 func newSeeds() seeds { return seeds{maphash.MakeSeed(), maphash.MakeSeed()} }
 
-func (s *seeds) sum(b []byte) Hash {
-	return Hash{maphash.Bytes(s[0], b), maphash.Bytes(s[1], b)}
+func (s *seeds) sum(b []byte) formHash {
+	return formHash{maphash.Bytes(s[0], b), maphash.Bytes(s[1], b)}
 }
 
-// Key identifies a request: its form says everything that may shape the
+// requestKey identifies a request: its form says everything that may shape the
 // answer, the canonical form of the body last. Within the process a key is
 // found by its hash and compared by its form; outside, by its MAC.
-type Key struct {
+type requestKey struct {
 	form []byte
-	hash Hash
+	hash formHash
 	ring *keyring
 
 	// question is where the string of the last question stands in form, quotes
@@ -86,7 +86,7 @@ type keyBuilder struct {
 }
 
 // build makes the key of r. It aliases b's memory until the next build.
-func (b *keyBuilder) build(r *Request, p *Policy, namespace string, s *seeds, ring *keyring) (Key, Reason) {
+func (b *keyBuilder) build(r *Request, p *Policy, namespace string, s *seeds, ring *keyring) (requestKey, Reason) {
 	v := r.View
 	out := append(b.canon.out[:0], keyVersion, byte(v.Format), byte(p.Scope))
 	if p.Scope == PerKey {
@@ -117,9 +117,9 @@ func (b *keyBuilder) build(r *Request, p *Policy, namespace string, s *seeds, ri
 	}
 	b.canon.out = out
 	if err := b.canon.append(&v.Doc, p.IgnoreFields, watch); err != nil {
-		return Key{}, DuplicateKeys
+		return requestKey{}, DuplicateKeys
 	}
-	k := Key{form: b.canon.out, ring: ring}
+	k := requestKey{form: b.canon.out, ring: ring}
 	k.hash = s.sum(k.form)
 	k.question = b.canon.watched
 	return k, None
@@ -127,7 +127,7 @@ func (b *keyBuilder) build(r *Request, p *Policy, namespace string, s *seeds, ri
 
 // own is a copy of k that does not alias the builder's memory, ready for what
 // is to be stored under it.
-func (k *Key) own(r *Request, namespace string) *Key {
+func (k *requestKey) own(r *Request, namespace string) *requestKey {
 	c := *k
 	c.form = bytes.Clone(k.form)
 	c.tags = tags{
@@ -145,7 +145,7 @@ func (k *Key) own(r *Request, namespace string) *Key {
 const maxForm = 32 << 10
 
 // short is k without a form that is longer than maxForm.
-func (k *Key) short() *Key {
+func (k *requestKey) short() *requestKey {
 	if len(k.form) <= maxForm {
 		return k
 	}
@@ -159,7 +159,7 @@ func (k *Key) short() *Key {
 }
 
 // is reports whether k and other, which may be short, are the same.
-func (k *Key) is(other *Key) bool {
+func (k *requestKey) is(other *requestKey) bool {
 	if other.form == nil {
 		return *k.name() == other.mac
 	}
@@ -167,7 +167,7 @@ func (k *Key) is(other *Key) bool {
 }
 
 // name is what k is called outside of the process.
-func (k *Key) name() *[32]byte {
+func (k *requestKey) name() *[32]byte {
 	if !k.named {
 		k.mac, k.named = k.ring.name.begin().field(k.form).sum(), true
 	}
@@ -175,7 +175,7 @@ func (k *Key) name() *[32]byte {
 }
 
 // appendQuestion appends the decoded text of the question.
-func (k *Key) appendQuestion(dst []byte) []byte {
+func (k *requestKey) appendQuestion(dst []byte) []byte {
 	if k.question.Len() < 2 {
 		return dst
 	}
@@ -183,7 +183,7 @@ func (k *Key) appendQuestion(dst []byte) []byte {
 }
 
 // partition is the hash of everything but the question.
-func (k *Key) partition(s *seeds) Hash {
+func (k *requestKey) partition(s *seeds) formHash {
 	before, after := s.sum(k.form[:k.question.Start]), s.sum(k.form[k.question.End:])
 	var b [40]byte
 	for i, n := range [5]uint64{before[0], before[1], after[0], after[1], uint64(k.question.Start)} {
@@ -194,7 +194,7 @@ func (k *Key) partition(s *seeds) Hash {
 
 // samePartition reports whether k and other, which may be short, ask a
 // question and everything but the question is equal.
-func (k *Key) samePartition(other *Key) bool {
+func (k *requestKey) samePartition(other *requestKey) bool {
 	a, b := k.question, other.question
 	if a.Len() == 0 || b.Len() == 0 {
 		return false
@@ -206,7 +206,7 @@ func (k *Key) samePartition(other *Key) bool {
 }
 
 // partitionName is what the partition is called outside of the process.
-func (k *Key) partitionName() *[32]byte {
+func (k *requestKey) partitionName() *[32]byte {
 	if !k.split {
 		k.part = k.ring.partition.begin().field(k.form[:k.question.Start]).field(k.form[k.question.End:]).sum()
 		k.split = true

@@ -49,7 +49,7 @@ func testRing(t testing.TB) *keyring {
 	return ring
 }
 
-func (a *asking) key(t testing.TB, s *seeds, ring *keyring) *Key {
+func (a *asking) key(t testing.TB, s *seeds, ring *keyring) *requestKey {
 	t.Helper()
 	r := a.request
 	r.View, r.Header, r.Path = viewOf(t, a.path, a.body), a.header, a.path
@@ -98,7 +98,7 @@ func TestKeyTellsApart(t *testing.T) {
 	for _, name := range outputHeaders {
 		variants[name] = func(a *asking) { a.header.Set(name, "x") }
 	}
-	forms, hashes, names := map[string]string{}, map[Hash]string{}, map[[32]byte]string{}
+	forms, hashes, names := map[string]string{}, map[formHash]string{}, map[[32]byte]string{}
 	for what, vary := range variants {
 		a := plainAsking()
 		vary(&a)
@@ -265,7 +265,7 @@ func TestPartition(t *testing.T) {
 	base := plainAsking()
 	base.policy.Mode = Similar
 	want := base.key(t, &s, ring)
-	same := func(k *Key) bool {
+	same := func(k *requestKey) bool {
 		a, b, c := k.samePartition(want), k.partition(&s) == want.partition(&s), *k.partitionName() == *want.partitionName()
 		if a != b || a != c {
 			t.Errorf("the three disagree: %v %v %v", a, b, c)

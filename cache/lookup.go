@@ -37,8 +37,8 @@ type Lookup struct {
 	builder keyBuilder
 	near    similar.Question
 	text    []byte
-	key     Key
-	entry   *Entry
+	key     requestKey
+	entry   *entry
 	flight  *flight // that it follows
 	now     int64
 	ttl     time.Duration
@@ -60,7 +60,7 @@ func (c *Cache) Lookup(ctx context.Context, r *Request, p *Policy, d Directives)
 	if reason := l.identify(r, p, d); reason != None {
 		return l.bypass(reason, d)
 	}
-	var owned *Key
+	var owned *requestKey
 	for tries := 0; ; tries++ {
 		landed := c.flights.landed.Load()
 		if l.find(ctx, p, d) {
@@ -164,7 +164,7 @@ func (l *Lookup) find(ctx context.Context, p *Policy, d Directives) bool {
 }
 
 // good reports whether e is as fresh as the policy and the client want it.
-func (l *Lookup) good(e *Entry, d Directives) bool {
+func (l *Lookup) good(e *entry, d Directives) bool {
 	return e.left(l.now, l.ttl) > max(d.Fresh, 0) && (!d.Aged || e.age(l.now) <= d.Age)
 }
 

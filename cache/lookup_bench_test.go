@@ -22,10 +22,10 @@ func filled(b *testing.B, n int) (*Cache, []*adapter.Request) {
 	b.Helper()
 	c := mustOpen(b, Options{Store: StoreConfig{Size: 8 << 30}})
 	now := c.nanos()
-	e := &Entry{ContentType: "application/json", Body: []byte(chatAnswer), created: now, expires: now + int64(time.Hour)}
+	e := &entry{ContentType: "application/json", Body: []byte(chatAnswer), created: now, expires: now + int64(time.Hour)}
 	const asked = 16
 	for i := range n - asked {
-		k := &Key{form: fmt.Appendf(nil, "entry number %d", i), ring: c.ring}
+		k := &requestKey{form: fmt.Appendf(nil, "entry number %d", i), ring: c.ring}
 		k.hash = c.seeds.sum(k.form)
 		c.store.Put(&item{key: k, entry: e}, now)
 	}
@@ -106,14 +106,14 @@ func BenchmarkHash4K(b *testing.B) {
 func BenchmarkInsertEvict(b *testing.B) {
 	c := mustOpen(b, Options{Store: StoreConfig{Size: 64 << 20}})
 	now := c.nanos()
-	e := &Entry{ContentType: "application/json", Body: []byte(chatAnswer), created: now, expires: now + int64(time.Hour)}
+	e := &entry{ContentType: "application/json", Body: []byte(chatAnswer), created: now, expires: now + int64(time.Hour)}
 	var forms [][]byte
 	for i := range 1 << 17 {
 		forms = append(forms, fmt.Appendf(nil, "entry number %d", i))
 	}
 	i := 0
 	put := func() {
-		k := &Key{form: forms[i%len(forms)], ring: c.ring}
+		k := &requestKey{form: forms[i%len(forms)], ring: c.ring}
 		k.hash = c.seeds.sum(k.form)
 		c.store.Put(&item{key: k, entry: e}, now)
 		i++
@@ -127,4 +127,44 @@ func BenchmarkInsertEvict(b *testing.B) {
 		put()
 	}
 	quiet(b, put)
+}
+
+// BenchmarkLookupSimilar is the whole lookup of a request of 4 KB that finds
+// the answer to a similar question, and of one that finds none.
+func BenchmarkLookupSimilar(b *testing.B) {
+	p, err := Policy{Mode: Similar, Threshold: 0.9}.Resolve()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, bench := range []struct {
+		name, ask string
+		want      Outcome
+	}{
+		{"hit", questionLike, HitSimilar},
+		{"miss", "which of the seven guest berths along the western pier would be long enough for the vessel tonight", Unsatisfied},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			s := newSite(b, p, Options{})
+			s.provider = jsonAnswer(chatAnswer)
+			s.ask(chatPath, chatBody(4096, question))
+			v := viewOf(b, chatPath, chatBody(4096+len(bench.ask)-len(question), bench.ask))
+			r := &Request{
+				View: v, Header: http.Header{}, Path: chatPath, Site: "test", Model: "gpt-5-mini",
+				Tenant: s.cache.CredentialTenant(nil, ""),
+			}
+			ctx := context.Background()
+			lookup := func() {
+				l := s.cache.Lookup(ctx, r, &p, Directives{OnlyIfCached: true})
+				if l.Outcome != bench.want {
+					b.Fatal(l.Outcome)
+				}
+				l.Close()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				lookup()
+			}
+			quiet(b, lookup)
+		})
+	}
 }

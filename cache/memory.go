@@ -21,7 +21,7 @@ type memory struct {
 // shard is one part of a memory store.
 type shard struct {
 	mu        sync.RWMutex
-	items     map[Hash]*resident[*item]
+	items     map[formHash]*resident[*item]
 	indexed   map[uint64]*resident[*item] // those in the index, by their id there
 	residents residents[*item]
 	closed    bool
@@ -46,7 +46,7 @@ func newMemory(capacity int64, env *environment) *memory {
 	}
 	for i := range m.shards {
 		s := &m.shards[i]
-		s.items = make(map[Hash]*resident[*item])
+		s.items = make(map[formHash]*resident[*item])
 		s.indexed = make(map[uint64]*resident[*item])
 		s.residents = newResidents(capacity/n, func(r *resident[*item], expired bool) {
 			m.forget(s, r)
@@ -70,8 +70,8 @@ func (m *memory) forget(s *shard, r *resident[*item]) {
 	}
 }
 
-// Get implements Store.
-func (m *memory) Get(_ context.Context, k *Key, now int64) *Entry {
+// Get implements store.
+func (m *memory) Get(_ context.Context, k *requestKey, now int64) *entry {
 	s := m.shard(k.hash[0])
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -83,7 +83,7 @@ func (m *memory) Get(_ context.Context, k *Key, now int64) *Entry {
 	return r.value.entry
 }
 
-// Put implements Store.
+// Put implements store.
 func (m *memory) Put(it *item, now int64) {
 	s := m.shard(it.key.hash[0])
 	q, partition := it.question, similar.Key{}
@@ -115,8 +115,8 @@ func (m *memory) Put(it *item, now int64) {
 	}
 }
 
-// Nearest implements Store.
-func (m *memory) Nearest(_ context.Context, k *Key, q *similar.Question, threshold float64, now int64) (*Entry, float64) {
+// Nearest implements store.
+func (m *memory) Nearest(_ context.Context, k *requestKey, q *similar.Question, threshold float64, now int64) (*entry, float64) {
 	id, score, ok := m.index.Search(similar.Key(k.partition(m.seeds)), q, threshold, now)
 	if !ok {
 		return nil, 0
@@ -132,7 +132,7 @@ func (m *memory) Nearest(_ context.Context, k *Key, q *similar.Question, thresho
 	return r.value.entry, score
 }
 
-// Purge implements Store.
+// Purge implements store.
 func (m *memory) Purge(_ context.Context, sel selector) (int, error) {
 	n := 0
 	for i := range m.shards {
@@ -151,7 +151,7 @@ func (m *memory) Purge(_ context.Context, sel selector) (int, error) {
 	return n, nil
 }
 
-// Size implements Store.
+// Size implements store.
 func (m *memory) Size() (entries, bytes int64) {
 	for i := range m.shards {
 		s := &m.shards[i]
@@ -163,7 +163,7 @@ func (m *memory) Size() (entries, bytes int64) {
 	return entries, bytes
 }
 
-// Close implements Store.
+// Close implements store.
 func (m *memory) Close() error {
 	for i := range m.shards {
 		s := &m.shards[i]

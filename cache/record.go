@@ -136,7 +136,7 @@ func associated(head, name []byte) []byte {
 }
 
 // sealEntry is the record of e under k.
-func (k *keyring) sealEntry(name []byte, t *tags, e *Entry, compress bool) []byte {
+func (k *keyring) sealEntry(name []byte, t *tags, e *entry, compress bool) []byte {
 	plain := make([]byte, 0, 16+4+len(e.ContentType)+len(e.Body))
 	plain = binary.LittleEndian.AppendUint64(plain, uint64(e.created))
 	plain = binary.LittleEndian.AppendUint64(plain, uint64(e.expires))
@@ -146,13 +146,13 @@ func (k *keyring) sealEntry(name []byte, t *tags, e *Entry, compress bool) []byt
 }
 
 // openEntry is the entry of the record b under name.
-func (k *keyring) openEntry(name, b []byte) (*Entry, error) {
+func (k *keyring) openEntry(name, b []byte) (*entry, error) {
 	plain, err := k.openRecord(recordAnswer, name, b)
 	if err != nil {
 		return nil, err
 	}
 	r := reader{b: plain}
-	e := &Entry{created: r.int64(), expires: r.int64(), ContentType: string(r.field())}
+	e := &entry{created: r.int64(), expires: r.int64(), ContentType: string(r.field())}
 	e.Body = r.b
 	return e, r.err
 }

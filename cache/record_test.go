@@ -47,7 +47,7 @@ func TestRecord(t *testing.T) {
 // or without, they are an error and not a panic.
 func FuzzOpenRecord(f *testing.F) {
 	ring := testRing(f)
-	e := &Entry{ContentType: "application/json", Body: []byte(strings.Repeat(chatAnswer, 4)), created: 1, expires: 2}
+	e := &entry{ContentType: "application/json", Body: []byte(strings.Repeat(chatAnswer, 4)), created: 1, expires: 2}
 	f.Add(ring.sealEntry([]byte("n"), &tags{}, e, true), false)
 	f.Add(ring.sealEntry([]byte("n"), &tags{}, e, false), true)
 	f.Add([]byte{}, false)

@@ -157,7 +157,7 @@ func (r *Recorder) store(a *adapter.Answer) Reason {
 	now := c.nanos()
 	it := &item{
 		key:   k,
-		entry: &Entry{ContentType: r.flight.contentType, Body: body, created: now, expires: now + int64(r.ttl)},
+		entry: &entry{ContentType: r.flight.contentType, Body: body, created: now, expires: now + int64(r.ttl)},
 	}
 	if r.policy.Mode == Similar && !a.ToolCalls {
 		var q similar.Question

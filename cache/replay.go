@@ -62,7 +62,7 @@ func (l *Lookup) WriteAnswer(ctx context.Context, w io.Writer, flush func() erro
 }
 
 // writeStored writes a stored answer.
-func writeStored(ctx context.Context, w io.Writer, flush func() error, e *Entry) error {
+func writeStored(ctx context.Context, w io.Writer, flush func() error, e *entry) error {
 	if !adapter.IsEventStream(e.ContentType) {
 		_, err := w.Write(e.Body)
 		return err

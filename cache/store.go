@@ -6,16 +6,16 @@ import (
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/cache/similar"
 )
 
-// Store keeps answers. Its methods may be called by many at once, also after
+// store keeps answers. Its methods may be called by many at once, also after
 // Close, when they find and keep nothing: requests outlive the configuration
 // they came in under.
-type Store interface {
+type store interface {
 	// Get is the answer under k, nil if there is none that is good at now.
-	Get(ctx context.Context, k *Key, now int64) *Entry
+	Get(ctx context.Context, k *requestKey, now int64) *entry
 	// Nearest is the answer to the question of k's partition that is nearest
 	// to q and at least threshold near, and how near that is; nil if there is
 	// none.
-	Nearest(ctx context.Context, k *Key, q *similar.Question, threshold float64, now int64) (*Entry, float64)
+	Nearest(ctx context.Context, k *requestKey, q *similar.Question, threshold float64, now int64) (*entry, float64)
 	// Put keeps it, in place of what is under its key. What it is made of
 	// belongs to the store from then on.
 	Put(it *item, now int64)

@@ -78,7 +78,7 @@ func valkeyOption(url string) (valkeygo.ClientOption, error) {
 
 // openValkey opens the store that s describes. A server that is down is no
 // error.
-func openValkey(s StoreConfig, env *environment) (Store, error) {
+func openValkey(s StoreConfig, env *environment) (store, error) {
 	option, err := valkeyOption(s.URL)
 	if err != nil {
 		return nil, err
@@ -190,13 +190,13 @@ func (v *valkey) server() valkeygo.Client {
 
 func entryKey(n *name) string { return valkeyEntry + base64.RawURLEncoding.EncodeToString(n[:]) }
 
-// Get implements Store.
-func (v *valkey) Get(ctx context.Context, k *Key, now int64) *Entry {
+// Get implements store.
+func (v *valkey) Get(ctx context.Context, k *requestKey, now int64) *entry {
 	return v.read(ctx, k.name(), now)
 }
 
 // read is the entry called n, nil if there is none that is good at now.
-func (v *valkey) read(ctx context.Context, n *name, now int64) *Entry {
+func (v *valkey) read(ctx context.Context, n *name, now int64) *entry {
 	v.mu.Lock()
 	it := v.dirty[*n]
 	if it == nil {
@@ -240,8 +240,8 @@ func (v *valkey) damaged(err error) {
 	v.env.log.report("the Valkey server returned a record that no gateway with this secret has written", err)
 }
 
-// Nearest implements Store.
-func (v *valkey) Nearest(ctx context.Context, k *Key, q *similar.Question, threshold float64, now int64) (*Entry, float64) {
+// Nearest implements store.
+func (v *valkey) Nearest(ctx context.Context, k *requestKey, q *similar.Question, threshold float64, now int64) (*entry, float64) {
 	c := v.server()
 	if c == nil {
 		return nil, 0
@@ -270,7 +270,7 @@ func (v *valkey) Nearest(ctx context.Context, k *Key, q *similar.Question, thres
 	return nil, 0
 }
 
-// Put implements Store.
+// Put implements store.
 func (v *valkey) Put(it *item, now int64) {
 	n, size := *it.key.name(), it.size()
 	v.mu.Lock()
@@ -290,10 +290,10 @@ func (v *valkey) Put(it *item, now int64) {
 	}
 }
 
-// Size implements Store.
+// Size implements store.
 func (v *valkey) Size() (entries, bytes int64) { return -1, -1 }
 
-// Close implements Store. What waits to be written is written first.
+// Close implements store. What waits to be written is written first.
 func (v *valkey) Close() error {
 	v.mu.Lock()
 	if v.closed {

@@ -136,7 +136,7 @@ func partitionSet(p *[32]byte) string {
 	return valkeyPartition + base64.RawURLEncoding.EncodeToString(p[:])
 }
 
-// Purge implements Store. It looks at every entry on the server, but only at
+// Purge implements store. It looks at every entry on the server, but only at
 // its tags.
 func (v *valkey) Purge(ctx context.Context, sel selector) (int, error) {
 	v.flush()
