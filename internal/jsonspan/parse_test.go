@@ -195,7 +195,7 @@ func TestDepth(t *testing.T) {
 			if want := levels <= MaxDepth; (err == nil) != want || !want && err != ErrDepth {
 				t.Errorf("%d levels of %s: %v", levels, c.open, err)
 			}
-			wrapped := []byte(`{"deep":` + string(src[:len(src)]) + `,"k":1}`)
+			wrapped := []byte(`{"deep":` + string(src) + `,"k":1}`)
 			if _, _, ok := FindTop(wrapped, "k"); ok != (levels+1 <= MaxDepth) {
 				t.Errorf("%d levels of %s: found %v", levels+1, c.open, ok)
 			}

@@ -29,6 +29,7 @@ func SplicedLen(src []byte, edits []Edit) int {
 // Splice appends src with edits applied to dst. The edits are in order and do
 // not overlap; Splice panics otherwise. Without edits the result is src.
 func Splice(dst, src []byte, edits []Edit) []byte {
+	dst = slices.Grow(dst, max(SplicedLen(src, edits), 0)) // negative if the edits overlap
 	at := 0
 	for _, e := range edits {
 		if e.Start < at || e.End < e.Start || e.End > len(src) {

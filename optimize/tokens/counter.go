@@ -1,6 +1,9 @@
 package tokens
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // counter adds up the weights of a text that comes block by block. All that it
 // counts at a byte depends on this byte and on those before it.
@@ -153,14 +156,15 @@ func (c *counter) block(m *masks, text *[blockSize]byte) {
 
 // foreign counts the characters beyond ASCII, each at its second byte.
 func (c *counter) foreign(m *masks, text *[blockSize]byte, afterHigh2 uint64) (sum uint64) {
-	for second := m.high & back(m.lead, c.lead, 1); second != 0; second &= second - 1 {
-		i := bits.TrailingZeros64(second) & 63
-		lead := c.before[1]
-		if i > 0 {
-			lead = text[i-1]
-		}
-		inside := afterHigh2 >> i & 1
-		sum += uint64(characters[inside][int(lead&63)<<6|int(text[i]&63)])
+	second := m.high & back(m.lead, c.lead, 1)
+	if second&1 != 0 {
+		sum += uint64(characters[afterHigh2&1][int(c.before[1]&63)<<6|int(text[0]&63)])
+		second &^= 1
+	}
+	for ; second != 0; second &= second - 1 {
+		i := bits.TrailingZeros64(second)
+		pair := uint64(binary.LittleEndian.Uint16(text[(i-1)&63:]))
+		sum += uint64(characters[afterHigh2>>(i&63)&1][pair&63<<6|pair>>8&63])
 	}
 	return sum
 }
