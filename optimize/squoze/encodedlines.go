@@ -65,6 +65,29 @@ func hashLine(line []byte) uint64 {
 	return xxhash.Sum64(line) | 1
 }
 
+// clone is a copy of l that takes no more memory than it needs.
+func (l *encodedLines) clone() encodedLines {
+	return encodedLines{
+		ends:   append(make([]uint32, 0, len(l.ends)), l.ends...),
+		hashes: append(make([]uint64, 0, len(l.hashes)), l.hashes...),
+	}
+}
+
+// oddLineEnds reports whether text has a line end that is written in an unusual
+// way, as \u000a. The lines of such a text would be miscounted.
+func oddLineEnds(text []byte) bool {
+	for {
+		i := bytes.Index(text, []byte("u000"))
+		if i < 0 || i+4 >= len(text) {
+			return false
+		}
+		if text[i+4]|0x20 == 'a' {
+			return true // or the letters are part of a word, which does no harm
+		}
+		text = text[i+4:]
+	}
+}
+
 // len is the number of lines.
 func (l *encodedLines) len() int { return len(l.ends) }
 

@@ -20,7 +20,6 @@ type Engine struct {
 	config Config
 	memo   *memo.Memo[*result]
 	hints  hints
-	pool   sync.Pool
 }
 
 // New returns an engine.
@@ -33,9 +32,7 @@ func New(config Config) *Engine {
 	if config.MemoBytes == 0 {
 		config.MemoBytes = defaultMemo
 	}
-	e := &Engine{config: config, memo: memo.New[*result](config.MemoBytes), hints: newHints()}
-	e.pool.New = func() any { return &worker{squeezer: newSqueezer()} }
-	return e
+	return &Engine{config: config, memo: memo.New[*result](config.MemoBytes), hints: newHints()}
 }
 
 // result is what became of one text by itself. It does not change any more.
@@ -44,6 +41,8 @@ type result struct {
 	text  []byte // the JSON string that takes its place, quotes included; nil: it stays
 	lines encodedLines
 	sum   uint64
+
+	tokens int // that it saves, an estimate
 
 	// originals are the pieces of the decoded text that are to be kept.
 	originals []piece
@@ -55,6 +54,10 @@ type piece struct {
 	from, to int
 }
 
+// workers pools the memory that requests are worked on with. It belongs to no
+// engine.
+var workers = sync.Pool{New: func() any { return &worker{squeezer: newSqueezer()} }}
+
 // worker holds the memory for one request at a time.
 type worker struct {
 	squeezer *squeezer
@@ -62,6 +65,7 @@ type worker struct {
 	text     []byte
 	out      []byte
 	raw      []byte
+	lines    encodedLines
 	regions  []region
 	offsets  []int
 
@@ -71,6 +75,7 @@ type worker struct {
 	family Family
 	report *Report
 	detail bool
+	tokens int // saved so far, an estimate
 }
 
 // Apply squeezes a request of the given format. It returns the new body, or
@@ -148,6 +153,7 @@ func (w *worker) run() optimize.Outcome {
 		w.report.Family = w.family
 	}
 	w.refs.reset()
+	w.tokens = 0
 	var out optimize.Outcome
 	tooLarge, order := 0, -1
 	for i := range req.Blocks {
@@ -184,6 +190,7 @@ func (w *worker) run() optimize.Outcome {
 			out.Saved += len(raw) - len(now)
 		}
 	}
+	out.SavedTokens = w.tokens
 	if tooLarge > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d blocks over max_block", tooLarge))
 	}
@@ -208,6 +215,7 @@ func (w *worker) toolResult(i int, raw []byte, order int) []byte {
 	text := raw
 	if res.text != nil {
 		text = res.text
+		w.tokens += res.tokens
 		w.keep(res, raw)
 	}
 	if w.engine.config.References == ReferenceOff || len(text)-len(`""`) < runBytes || res.lines.len() == 0 {
@@ -236,7 +244,12 @@ func (w *worker) toolResult(i int, raw []byte, order int) []byte {
 // becomes known, if there are to be no pointers.
 func (w *worker) refer(b *block, text []byte) []byte {
 	req, refs := w.draft.Req, &w.refs
-	if n := refs.whole(b); n >= 0 && worthwhile(b, 0, b.lines.len()) {
+	if n := refs.whole(b); n >= 0 {
+		saved := worthwhile(b.text)
+		if saved == 0 {
+			return nil
+		}
+		w.tokens += saved
 		p := appendPointer([]byte{'"'}, req, &refs.blocks[n], 0, b.lines.len())
 		return append(p, '"')
 	}
@@ -248,8 +261,9 @@ func (w *worker) refer(b *block, text []byte) []byte {
 		return nil
 	}
 	out := append(w.raw[:0], '"')
-	at := 0
+	at, saved := 0, 0
 	for _, x := range runs {
+		saved += x.tokens
 		out = append(out, b.text[at:b.lines.start(x.from)]...)
 		out = appendPointer(out, req, &refs.blocks[x.source], x.at, x.to-x.from)
 		at = int(b.lines.ends[x.to-1])
@@ -264,6 +278,7 @@ func (w *worker) refer(b *block, text []byte) []byte {
 	if again.text != nil {
 		return nil
 	}
+	w.tokens += saved
 	out = bytes.Clone(out)
 	left := *b
 	left.text, left.lines, left.sum = out[1:len(out)-1], &again.lines, again.sum
@@ -318,25 +333,21 @@ func (w *worker) compute(hint output.Hint, gate int, raw []byte) *result {
 			if len(w.raw) < len(raw) {
 				res.text = bytes.Clone(w.raw)
 				res.original(m.ref, 0, len(text))
+				res.tokens = savedTokens(raw, res.text)
 				inner = res.text[1 : len(res.text)-1]
 			} else {
 				res.made = made{class: m.class, tool: m.tool}
 			}
 		}
 	}
-	if w.engine.config.References != ReferenceOff && len(inner) >= runBytes && !bytes.Contains(inner, oddNewline) && !bytes.Contains(inner, oddNewlineUpper) {
-		res.lines.split(inner)
+	// The rows of a list say nothing without its pattern: no pointer leads there.
+	if w.engine.config.References != ReferenceOff && len(inner) >= runBytes && res.step != StepList && !oddLineEnds(inner) {
+		w.lines.split(inner)
+		res.lines = w.lines.clone()
 		res.sum = xxhash.Sum64(inner)
 	}
 	return res
 }
-
-// A line end that is written in an unusual way is not seen by encodedLines, so
-// such a text has no part in pointers: its lines would be miscounted.
-var (
-	oddNewline      = []byte(`\u000a`)
-	oddNewlineUpper = []byte(`\u000A`)
-)
 
 func (w *worker) task(hint output.Hint, gate int) task {
 	return task{hint: hint, gate: gate, kept: w.engine.config.Originals.Keeps, strict: w.engine.config.RequireOriginals}

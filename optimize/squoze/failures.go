@@ -33,9 +33,10 @@ const (
 	// nearlyAll is how much of a report must be failures, in percent of its
 	// bytes, before they are listed.
 	nearlyAll = 75
-	// minRecords is the shortest run of records that becomes a list, and
-	// listSaving what that must save, in percent.
-	minRecords = 8
+	// minRecords is the shortest run of records that becomes a list: fewer are
+	// easier to read as they are. listSaving is what a list must save, in
+	// percent.
+	minRecords = 20
 	listSaving = 30
 	// maxRecordLines is the longest record.
 	maxRecordLines = 24

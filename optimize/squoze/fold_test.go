@@ -181,14 +181,14 @@ func TestList(t *testing.T) {
 [... squoze: 38 lines elided, more of the kind above, told below by the words that differ · ref kkkkkkkkkkkk ...]
 pattern: --- FAIL: «1» (0.00s) ⏎     route_test.go:«2»: status 500, want 200 on «3»
 ` + strings.TrimPrefix(repeat(20, "TestRoute{i} {i} /r/{i}"), "TestRoute001 001 /r/001\n") + "FAIL\n"},
-		{"a word that stands twice", repeat(10, "FAILED test_{i} in test_{i}: expected a status of 200"), `FAILED test_001 in test_001: expected a status of 200
-[... squoze: 9 lines elided, more of the kind above, told below by the words that differ · ref kkkkkkkkkkkk ...]
+		{"a word that stands twice", repeat(30, "FAILED test_{i} in test_{i}: expected a status of 200"), `FAILED test_001 in test_001: expected a status of 200
+[... squoze: 29 lines elided, more of the kind above, told below by the words that differ · ref kkkkkkkkkkkk ...]
 pattern: FAILED «1» in «1»: expected a status of 200
-` + strings.TrimPrefix(repeat(10, "test_{i}"), "test_001\n")},
-		{"identical lines", repeat(10, "Error: connection refused, giving up"), "Error: connection refused, giving up\n[... squoze: 9 lines elided, the same again · ref kkkkkkkkkkkk ...]\n"},
-		{"too few", repeat(7, "FAILED test_{i} in test_{i}: expected a status of 200"), ""},
-		{"hardly anything in common", letters(20, "{w}.{w} {w}/{w}"), ""},
-		{"a placeholder in the text", repeat(20, "FAILED «1» test_{i} in test_{i}: expected a status of 200"), ""},
+` + strings.TrimPrefix(repeat(30, "test_{i}"), "test_001\n")},
+		{"identical lines", repeat(30, "Error: connection refused, giving up"), "Error: connection refused, giving up\n[... squoze: 29 lines elided, the same again · ref kkkkkkkkkkkk ...]\n"},
+		{"too few", repeat(19, "FAILED test_{i} in test_{i}: expected a status of 200"), ""},
+		{"hardly anything in common", letters(30, "{w}.{w} {w}/{w}"), ""},
+		{"a placeholder in the text", repeat(30, "FAILED «1» test_{i} in test_{i}: expected a status of 200"), ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -96,6 +96,22 @@ func (o *Originals) Get(tenant, ref string) ([]byte, bool) {
 	return e.Value.(*original).text, true
 }
 
+// Find returns the original that ref names, whoever's it is. It is for the
+// operator; the text is the same for all who have it, because ref is made of it.
+func (o *Originals) Find(ref string) ([]byte, bool) {
+	if o == nil {
+		return nil, false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key, e := range o.held {
+		if key.ref == ref {
+			return e.Value.(*original).text, true
+		}
+	}
+	return nil, false
+}
+
 // Usage is the number of originals held and the bytes they take.
 func (o *Originals) Usage() (entries int, bytes int64) {
 	if o == nil {

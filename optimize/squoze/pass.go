@@ -25,12 +25,12 @@ func (*Pass) Name() string { return passName }
 // Apply squeezes the tool results of d and the wrapped parts of what users
 // wrote.
 func (p *Pass) Apply(d *optimize.Draft) optimize.Outcome {
-	w := p.engine.pool.Get().(*worker)
+	w := workers.Get().(*worker)
 	w.engine, w.tenant, w.report, w.detail, w.draft = p.engine, p.tenant, p.report, p.detail, d
 	out := w.run()
 	w.refs.reset()
 	w.engine, w.tenant, w.report, w.draft = nil, "", nil, nil
-	p.engine.pool.Put(w)
+	workers.Put(w)
 	return out
 }
 
@@ -61,6 +61,11 @@ func (w *worker) note(i int, raw []byte, res *result, pointed []byte, skipped st
 		if res.text != nil {
 			t.Steps = append(t.Steps, res.step)
 		}
+		if res.class == output.Unknown && b.Kind == adapter.ToolResult {
+			// Below the gate, or a file: nobody had to look yet.
+			text := jsonspan.AppendUnquoted(nil, raw[1:len(raw)-1])
+			t.Class, t.Program = output.Classify(w.engine.hints.of(w.draft.Req, b.Call), text)
+		}
 	}
 	if pointed != nil {
 		t.Steps = append(t.Steps, StepReference)
@@ -80,6 +85,7 @@ func (w *worker) user(i int, raw []byte) []byte {
 		w.report.MemoHits++
 	}
 	if res.text != nil {
+		w.tokens += res.tokens
 		w.keep(res, raw)
 	}
 	w.note(i, raw, res, nil, "")
@@ -119,6 +125,7 @@ func (w *worker) computeUser(raw []byte) *result {
 	}
 	if res.step != StepNone {
 		res.text = append(append(append([]byte(nil), w.raw...), inner[at:]...), '"')
+		res.tokens = savedTokens(raw, res.text)
 	}
 	return res
 }

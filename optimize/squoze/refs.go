@@ -45,6 +45,7 @@ type run struct {
 	from, to int // lines of the block
 	source   int // index of the earlier block
 	at       int // its line
+	tokens   int // about what a pointer saves
 }
 
 // references finds text that already stands in a request. What it finds for a
@@ -189,7 +190,10 @@ func (r *references) lookup(b *block) []run {
 		if found.to-found.from < runLines {
 			continue
 		}
-		if !r.verified(b, found) || !worthwhile(b, found.from, found.to) {
+		if r.verified(b, found) {
+			found.tokens = worthwhile(b.lines.run(b.text, found.from, found.to))
+		}
+		if found.tokens == 0 {
 			i = max(i, found.to-window)
 			continue
 		}
@@ -214,7 +218,7 @@ func (r *references) extend(b *block, i, source, at, done int) run {
 		to++
 		end++
 	}
-	return run{from, to, source, start}
+	return run{from: from, to: to, source: source, at: start}
 }
 
 // verified compares the run byte by byte: equal hashes prove nothing.
@@ -230,15 +234,37 @@ const (
 	enoughBytes   = 512
 )
 
-// worthwhile reports whether the run of lines [from, to) is long enough for a
-// pointer, in bytes and in tokens: blanks and rules have many bytes and few
-// tokens.
-func worthwhile(b *block, from, to int) bool {
-	raw := b.lines.run(b.text, from, to)
+// worthwhile is about how many tokens a pointer in the place of raw, encoded
+// text, saves; 0 if raw is too short for one, in bytes or in tokens: blanks and
+// rules have many bytes and few tokens.
+func worthwhile(raw []byte) int {
 	if decodedLen(raw[:cut(raw, 2*runBytes)]) < runBytes && decodedLen(raw) < runBytes {
-		return false
+		return 0
 	}
-	return tokens.EstimateRaw(raw[:cut(raw, enoughBytes)]) > pointerTokens || tokens.EstimateRaw(raw) > pointerTokens
+	n := estimate(raw, enoughBytes)
+	if n <= pointerTokens && len(raw) > enoughBytes {
+		n = tokens.EstimateRaw(raw)
+	}
+	return max(n-pointerTokens, 0)
+}
+
+// sampleBytes is how much of a text is looked at to estimate its tokens.
+const sampleBytes = 1 << 10
+
+// savedTokens is about how many tokens fewer the JSON string after has than
+// before.
+func savedTokens(before, after []byte) int {
+	return max(estimate(before, sampleBytes)-estimate(after, sampleBytes), 1)
+}
+
+// estimate is about the number of tokens of raw, encoded text, by its first n
+// bytes.
+func estimate(raw []byte, n int) int {
+	head := raw[:cut(raw, n)]
+	if len(head) == 0 {
+		return len(raw) / 4
+	}
+	return int(int64(tokens.EstimateRaw(head)) * int64(len(raw)) / int64(len(head)))
 }
 
 // cut is where to cut raw, encoded text, after at most n bytes so that no

@@ -112,6 +112,15 @@ func (s *squeezer) once(dst, text []byte, t *task) ([]byte, made) {
 			src, m.step = s.clean, StepTerminal
 		}
 	}
+	if s.tab.parse(src) {
+		// What is one JSON value and no file is class JSON, whatever the call.
+		m.class, m.tool = output.JSON, t.hint.Tool
+		if out, form := s.tab.rewriteParsed(dst, src); form != jsonKept {
+			m.step = [...]Step{jsonMinified: StepMinify, jsonTable: StepTable}[form]
+			return out, m
+		}
+		return s.plain(dst, src, m)
+	}
 	s.lines.Split(src)
 	defer s.lines.Reset()
 	if m.step == StepTerminal && len(bytes.TrimSpace(src)) == 0 {
@@ -125,29 +134,30 @@ func (s *squeezer) once(dst, text []byte, t *task) ([]byte, made) {
 	if m.class.File() {
 		return dst, made{class: m.class, tool: m.tool}
 	}
-	out, step := s.shorten(dst, text, src, &m, t)
-	switch {
-	case step != StepNone:
+	if out, step := s.shorten(dst, text, &m, t); step != StepNone {
 		m.step = step
 		return out, m
-	case m.step == StepTerminal:
-		m.ref, m.lossy = "", false
-		return append(dst, src...), m
 	}
-	return dst, made{class: m.class, tool: m.tool}
+	return s.plain(dst, src, m)
 }
 
-// shorten does to src, of which s.lines are the lines, what its class allows.
-// text is the text as it was.
-func (s *squeezer) shorten(dst, text, src []byte, m *made, t *task) ([]byte, Step) {
+// plain appends src if the terminal codes that were in it are all that went.
+func (s *squeezer) plain(dst, src []byte, m made) ([]byte, made) {
+	if m.step == StepTerminal {
+		return append(dst, src...), m
+	}
+	return dst, m
+}
+
+// shorten does to the text whose lines are s.lines what its class allows. text
+// is the text as it was.
+func (s *squeezer) shorten(dst, text []byte, m *made, t *task) ([]byte, Step) {
 	switch {
-	case m.class == output.JSON:
-		out, form := s.tab.rewrite(dst, src)
-		return out, [...]Step{jsonKept: StepNone, jsonMinified: StepMinify, jsonTable: StepTable}[form]
 	case m.class == output.NDJSON:
 		output.Keep(&s.folder.keep, m.class, m.tool, &s.lines)
-		out, form := s.tab.rewriteLines(dst, &s.lines, &s.folder.keep)
-		return out, [...]Step{jsonKept: StepNone, jsonTable: StepTable}[form]
+		if out, form := s.tab.rewriteLines(dst, &s.lines, &s.folder.keep); form == jsonTable {
+			return out, StepTable
+		}
 	case m.class == output.Diff:
 		if k, ok := m.elide(text, t); ok {
 			if out, ok := s.diff.collapseDiff(dst, &s.lines, k); ok {

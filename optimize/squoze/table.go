@@ -83,24 +83,35 @@ type column struct {
 // fixed reports whether the column has the same cell in all of rows rows.
 func (c *column) fixed(rows int) bool { return c.count == rows && !c.differs }
 
-// rewrite appends a shorter text for the JSON value text to dst: with tables
-// if that saves tableSaving percent, else without white space. If neither is
-// shorter, or text is not one array or object, dst is returned as it is.
+// parse reads text. It is false if text is not one array or object.
+func (t *tabler) parse(text []byte) bool {
+	i := 0
+	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\r' || text[i] == '\t') {
+		i++
+	}
+	return i < len(text) && (text[i] == '{' || text[i] == '[') && t.doc.Parse(text) == nil
+}
+
+// rewrite is parse and rewriteParsed.
 func (t *tabler) rewrite(dst, text []byte) ([]byte, jsonForm) {
-	if t.doc.Parse(text) != nil || t.doc.Kind(t.doc.Root()) < jsonspan.Array {
+	if !t.parse(text) {
 		return dst, jsonKept
 	}
+	return t.rewriteParsed(dst, text)
+}
+
+// rewriteParsed appends a shorter text for text, which was parsed last, to dst:
+// with tables if that saves tableSaving percent, else without white space. If
+// neither is shorter dst is returned as it is.
+func (t *tabler) rewriteParsed(dst, text []byte) ([]byte, jsonForm) {
 	from := len(dst)
-	t.arrays, t.keep, t.about = t.arrays[:0], t.keep[:0], jsonspan.None
-	root := t.doc.Root()
-	if t.tabular(root) {
-		t.arrays = append(t.arrays, root)
+	t.keep = t.keep[:0]
+	if t.find(); len(t.arrays) > 0 {
 		dst = append(dst, tableIntro...)
-	} else {
-		dst = append(append(dst, tableIntro...), '\n')
-		dst = t.value(dst, root, true)
-	}
-	if len(t.arrays) > 0 {
+		if root := t.doc.Root(); t.arrays[0] != root {
+			n := 0
+			dst = t.value(append(dst, '\n'), root, &n)
+		}
 		for i, array := range t.arrays {
 			if t.about != array {
 				t.tabular(array)
@@ -113,22 +124,59 @@ func (t *tabler) rewrite(dst, text []byte) ([]byte, jsonForm) {
 		if (len(dst)-from)*100 <= len(text)*(100-tableSaving) {
 			return dst, jsonTable
 		}
-		dst = append(dst[:from], tableIntro...)
-		dst = t.value(append(dst, '\n'), root, false)
+		dst = dst[:from]
 	}
-	// Without a table what stands behind the intro is the value without white
-	// space.
-	intro := len(tableIntro) + 1
-	if n := len(dst) - from - intro; n < len(text) {
-		copy(dst[from:], dst[from+intro:])
-		return dst[:from+n], jsonMinified
+	if !t.spaced() {
+		return dst, jsonKept
 	}
-	return dst[:from], jsonKept
+	return t.value(dst, t.doc.Root(), nil), jsonMinified
 }
 
-// value appends the value r without white space. With tables, arrays that make
-// a table are put into t.arrays and a placeholder takes their place.
-func (t *tabler) value(dst []byte, r jsonspan.Ref, tables bool) []byte {
+// find puts the arrays that make a table into t.arrays, none within another.
+func (t *tabler) find() {
+	d := &t.doc
+	t.arrays, t.about = t.arrays[:0], jsonspan.None
+	for r, end := jsonspan.Ref(0), 0; int(r) < d.Nodes(); r++ {
+		if !d.Is(r, jsonspan.Array) {
+			continue
+		}
+		if s := d.Span(r); s.Start >= end && t.tabular(r) {
+			t.arrays = append(t.arrays, r)
+			end = s.End
+		}
+	}
+}
+
+// spaced reports whether there is white space between the tokens of the text
+// that was parsed last, or around them.
+func (t *tabler) spaced() bool {
+	d := &t.doc
+	src, at := d.Source(), 0
+	for r := jsonspan.Ref(0); int(r) < d.Nodes(); r++ {
+		s := d.Span(r)
+		if hasSpace(src[at:s.Start]) {
+			return true
+		}
+		if at = s.End; d.Kind(r) >= jsonspan.Array {
+			at = s.Start + 1
+		}
+	}
+	return hasSpace(src[at:])
+}
+
+// hasSpace reports whether there is white space in what stands between tokens.
+func hasSpace(text []byte) bool {
+	for _, c := range text {
+		if c <= ' ' {
+			return true
+		}
+	}
+	return false
+}
+
+// value appends the value r without white space. If n is not nil, a placeholder
+// takes the place of each of t.arrays; n counts them.
+func (t *tabler) value(dst []byte, r jsonspan.Ref, n *int) []byte {
 	d := &t.doc
 	switch d.Kind(r) {
 	case jsonspan.Object:
@@ -138,20 +186,20 @@ func (t *tabler) value(dst []byte, r jsonspan.Ref, tables bool) []byte {
 				dst = append(dst, ',')
 			}
 			dst = append(append(dst, d.Raw(k)...), ':')
-			dst = t.value(dst, d.Value(k), tables)
+			dst = t.value(dst, d.Value(k), n)
 		}
 		return append(dst, '}')
 	case jsonspan.Array:
-		if tables && t.tabular(r) {
-			t.arrays = append(t.arrays, r)
-			return strconv.AppendInt(append(dst, '@'), int64(len(t.arrays)), 10)
+		if n != nil && *n < len(t.arrays) && t.arrays[*n] == r {
+			*n++
+			return strconv.AppendInt(append(dst, '@'), int64(*n), 10)
 		}
 		dst = append(dst, '[')
 		for e := d.First(r); e != jsonspan.None; e = d.Next(e) {
 			if dst[len(dst)-1] != '[' {
 				dst = append(dst, ',')
 			}
-			dst = t.value(dst, e, tables)
+			dst = t.value(dst, e, n)
 		}
 		return append(dst, ']')
 	}
@@ -327,7 +375,7 @@ func (t *tabler) cell(dst []byte, v jsonspan.Ref) []byte {
 	d := &t.doc
 	switch d.Kind(v) {
 	case jsonspan.Array, jsonspan.Object:
-		return t.value(dst, v, false)
+		return t.value(dst, v, nil)
 	case jsonspan.String:
 		if text := d.Inner(v); !d.Escaped(v) && bareText(text) && !isLiteral(text) {
 			return append(dst, text...)
