@@ -23,8 +23,10 @@ type bucket struct {
 	spread int
 }
 
-// placeAt is the length from which a bucket keeps places.
-const placeAt = 64
+const (
+	placeAt   = 64 // length from which a bucket keeps places
+	keptItems = 16 // room that an unused bucket keeps
+)
 
 func (b *bucket) add(it item) {
 	b.items = append(b.items, it)
@@ -167,7 +169,7 @@ func (x *tagIndex) close(tag uint32) {
 	ref := x.tags.find(tag)
 	b := x.bucketOf(ref)
 	*b = bucket{items: b.items[:0]}
-	if cap(b.items) > placeAt {
+	if cap(b.items) > keptItems {
 		b.items = nil
 	}
 	x.free = append(x.free, ref&^bucketFlag)

@@ -262,3 +262,38 @@ func TestIndexConcurrently(t *testing.T) {
 		t.Errorf("%d entries left of 200 that nobody deleted", x.Len())
 	}
 }
+
+// TestIndexGivesBackItsMemory fills, empties and fills again: later rounds cost
+// nothing new, but for the room that a reused bucket keeps.
+func TestIndexGivesBackItsMemory(t *testing.T) {
+	for _, w := range worlds[:6] {
+		x := New(Options{Shards: 1})
+		var after [3]int64
+		for round := range after {
+			r := rand.New(rand.NewPCG(1, 1))
+			for i := range 3000 {
+				x.Insert(Key{}, questionOf(w.next(r), Key{}), uint64(i), int64(i%2))
+			}
+			for i := range 2000 {
+				x.Delete(uint64(i))
+			}
+			x.Sweep(1)
+			if x.Len() != 0 {
+				t.Fatalf("%s: %d entries left", w.name, x.Len())
+			}
+			s := &x.shards[0]
+			for name, index := range map[string]*tagIndex{"members": &s.members, "short": &s.short, "long": &s.long} {
+				if used := len(index.buckets) - len(index.free); used != 0 {
+					t.Errorf("%s: %d buckets left among %s", w.name, used, name)
+				}
+			}
+			if low, high := s.sizes.clip(1, MaxWords); high >= low || len(s.crowds) != 0 {
+				t.Errorf("%s: sizes %d to %d and %d crowds left", w.name, low, high, len(s.crowds))
+			}
+			after[round] = x.Bytes()
+		}
+		if after[2] > after[0]+after[0]/20 {
+			t.Errorf("%s: %d bytes, then %d, then %d", w.name, after[0], after[1], after[2])
+		}
+	}
+}

@@ -3,6 +3,7 @@ package similar
 import (
 	"math/bits"
 	"sync"
+	"unsafe"
 )
 
 // Options of an Index. The zero value is ready to use.
@@ -82,7 +83,7 @@ func (x *Index) placeOf(id uint64) *place {
 
 // Insert adds a copy of q under id, which it replaces if it is there already.
 // The entry is found while now < expires. q must be one that Prepare or
-// UnmarshalBinary accepted.
+// UnmarshalBinary accepted; another one only removes id.
 func (x *Index) Insert(partition Key, q *Question, id uint64, expires int64) {
 	hash := partitionHash(partition, q.fingerprint)
 	n := x.shardOf(hash)
@@ -90,6 +91,9 @@ func (x *Index) Insert(partition Key, q *Question, id uint64, expires int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	x.drop(p, id)
+	if len(q.words) == 0 || len(q.words) > MaxWords {
+		return
+	}
 	s := &x.shards[n]
 	s.mu.Lock()
 	ref := s.insert(x, hash, partition, q, id, expires)
@@ -215,7 +219,7 @@ func (x *Index) Len() int {
 // Bytes returns the memory that the index holds. The directory of ids, a map of
 // the runtime's, is estimated.
 func (x *Index) Bytes() int64 {
-	var n int64
+	n := int64(len(x.shards)) * int64(unsafe.Sizeof(shard{})+unsafe.Sizeof(place{}))
 	for i := range x.shards {
 		s := &x.shards[i]
 		s.mu.RLock()
