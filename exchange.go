@@ -39,7 +39,10 @@ type exchange struct {
 	result   optimize.Result
 	applied  string // value of X-Gateway-Applied
 	skipped  string // why the optimizers that were asked for did nothing
-	warnings []string
+	// failedOpen is the kind of trouble because of which the client's own
+	// bytes went upstream, a label of few values.
+	failedOpen string
+	warnings   []string
 
 	bytesRead     int64
 	unread        *gatewayError // why the body could not be read as JSON
@@ -67,13 +70,16 @@ type exchange struct {
 
 	// own is the gateway's own work so far, in nanoseconds. mark is when the
 	// current stretch of own work began.
-	own  time.Duration
-	mark time.Time
+	own    time.Duration
+	mark   time.Time
+	began  time.Time
+	sentAt time.Time // zero until the request went upstream
 }
 
 // newExchange begins an exchange.
 func (h *Handler) newExchange(w http.ResponseWriter, r *http.Request, format adapter.Format) *exchange {
-	x := &exchange{h: h, w: w, r: r, format: format, mark: time.Now()}
+	now := time.Now()
+	x := &exchange{h: h, w: w, r: r, format: format, mark: now, began: now}
 	x.tee.ResponseWriterWrapper = &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}
 	x.tee.x = x
 	x.redact = takeOverAccessLog(h, r)
@@ -108,7 +114,7 @@ func (x *exchange) readBody() (done bool, err error) {
 	x.bytesRead = int64(len(raw))
 	switch {
 	case errors.Is(err, errBodyTooLarge):
-		x.skipped = "body larger than max_body"
+		x.skipped, x.failedOpen = "body larger than max_body", "too_large"
 		x.r.Body = &resumedBody{ReadCloser: x.r.Body, head: raw}
 		return false, nil
 	case err != nil:
@@ -121,7 +127,7 @@ func (x *exchange) readBody() (done bool, err error) {
 			freeBuffer(raw)
 			return true, x.fail(errTooLarge(x.h.MaxBody))
 		case err != nil:
-			x.skipped = err.Error()
+			x.skipped, x.failedOpen = err.Error(), "encoding"
 			x.unread = &gatewayError{http.StatusBadRequest, codeInvalidBody, "the request body could not be decoded: " + err.Error()}
 			x.body = nil
 			x.r.Body = &resumedBody{ReadCloser: x.r.Body, head: raw}
@@ -205,7 +211,7 @@ func (x *exchange) forward(next caddyhttp.Handler) error {
 	x.r.RequestURI = redactURI(x.r.RequestURI) // for reverse_proxy's debug log
 	// The response is read on its way back, so it must come as it is.
 	x.r.Header.Set("Accept-Encoding", "identity")
-	x.pause()
+	x.sending()
 	err = next.ServeHTTP(&x.tee, x.r)
 	x.resume()
 	if err != nil && !x.tee.wroteHeader {
@@ -236,11 +242,14 @@ func (x *exchange) passThrough(next caddyhttp.Handler) error {
 func (x *exchange) end() {
 	x.account()
 	x.settle()
-	x.closeCache()
 	x.releaseBody()
+	if x.tee.stream {
+		gatewayMetrics.gauges["streams_in_flight"].WithLabelValues().Dec()
+	}
 	if x.format != adapter.Unknown {
 		x.count()
 	}
+	x.closeCache()
 	x.redact.write(x)
 }
 
@@ -263,6 +272,12 @@ func (x *exchange) settle() {
 		tokens = 0
 	}
 	x.lease.Settle(context.WithoutCancel(x.r.Context()), tokens, x.cost)
+}
+
+// sending notes that the request goes upstream now.
+func (x *exchange) sending() {
+	x.pause()
+	x.sentAt = time.Now()
 }
 
 // releaseBody lets go of the request body and of the view of it. The transport

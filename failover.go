@@ -153,7 +153,7 @@ func (a *attempt) run(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return true, x.failUpstream(err)
 	}
-	x.pause()
+	x.sending()
 	err = a.provider.proxy.ServeHTTP(a, req, noNextHandler)
 	x.resume()
 	switch {

@@ -89,6 +89,7 @@ type Handler struct {
 	keys      *keyTable
 	limiter   *access.Limiter
 	limiterID string
+	engines   *engineTable
 	plans     *cachePlans
 	lists     *modelLists
 	passes    *passTable
@@ -117,7 +118,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		h.MaxAttempts = defaultMaxAttempts
 	}
 	h.overrides = h.ClientOverrides == nil || *h.ClientOverrides
-	h.passes, h.panics = new(passTable), new(logLimiter)
+	h.passes, h.panics, h.engines = new(passTable), new(logLimiter), new(engineTable)
 
 	repl := caddy.NewReplacer()
 	var err error
@@ -140,7 +141,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.provisionLimiter(repl); err != nil {
 		return fmt.Errorf("limits: %w", err)
 	}
-	return registerMetrics(ctx)
+	if err := registerMetrics(ctx); err != nil {
+		return err
+	}
+	instances.add(h)
+	return nil
 }
 
 // Validate checks what no single setting can see.
@@ -157,7 +162,8 @@ func (h *Handler) Validate() error {
 // Cleanup gives back what this instance acquired, also when Provision failed
 // half-way. Requests of the old configuration may still be in flight.
 func (h *Handler) Cleanup() error {
-	return errors.Join(h.plans.close(), h.closeLimiter())
+	instances.remove(h)
+	return errors.Join(h.plans.close(), h.closeLimiter(), h.engines.close())
 }
 
 // Interface guards

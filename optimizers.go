@@ -1,6 +1,8 @@
 package llmgateway
 
 import (
+	"slices"
+
 	"go.uber.org/zap"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize"
@@ -32,6 +34,11 @@ func (h *Handler) buildPasses(s settings) []optimize.Pass {
 			continue
 		}
 		switch i {
+		case optSquoze:
+			e, err := h.engines.engine(set.squoze)
+			if err == nil {
+				passes = append(passes, &squozeSlot{e})
+			}
 		case optRTK:
 			p, err := rtk.New(set.level, rtkMemo)
 			add(i, p, err == nil)
@@ -41,6 +48,34 @@ func (h *Handler) buildPasses(s settings) []optimize.Pass {
 		case optCaveman:
 			p, ok := caveman.New(set.level)
 			add(i, p, ok)
+		}
+	}
+	return passes
+}
+
+// squozeSlot stands for the engine in a list of passes that is kept; the
+// request's own pass, which knows its tenant, takes its place.
+type squozeSlot struct{ *squozeEngine }
+
+// Name implements optimize.Pass.
+func (*squozeSlot) Name() string { return optimizers[optSquoze].name }
+
+// Apply implements optimize.Pass.
+func (s *squozeSlot) Apply(d *optimize.Draft) optimize.Outcome { return s.engine.Pass("").Apply(d) }
+
+// squozePass is the engine for one tenant.
+type squozePass struct{ optimize.Pass }
+
+// Level implements optimize.Leveled.
+func (squozePass) Level() string { return optimizers[optSquoze].levels[0] }
+
+// forTenant puts the request's own passes in the place of slots.
+func forTenant(passes []optimize.Pass, x *exchange) []optimize.Pass {
+	for i, p := range passes {
+		if slot, ok := p.(*squozeSlot); ok {
+			own := slices.Clone(passes)
+			own[i] = squozePass{slot.engine.Pass(x.originalsTenant())}
+			return own
 		}
 	}
 	return passes

@@ -46,13 +46,13 @@ func (h *Handler) passesFor(s settings) []optimize.Pass {
 // optimize runs the optimizers of x and returns the payload that is to be
 // sent: a new one, or the client's own.
 func (h *Handler) optimize(x *exchange) *payload {
-	passes := h.passesFor(x.plan)
+	passes := forTenant(h.passesFor(x.plan), x)
 	if len(passes) == 0 {
 		return x.body
 	}
 	x.parse()
 	if x.parseErr != nil {
-		x.skipped = x.parseErr.Error()
+		x.skipped, x.failedOpen = x.parseErr.Error(), "shape"
 		return x.body
 	}
 	buf := newBuffer(len(x.body.bytes))
@@ -61,12 +61,12 @@ func (h *Handler) optimize(x *exchange) *payload {
 		freeBuffer(buf)
 	}
 	if p := x.result.Panic; p != nil {
-		gatewayMetrics.panics.WithLabelValues(p.Pass).Inc()
+		gatewayMetrics.inc("optimizer_panics_total", p.Pass)
 		if h.panics.allow(time.Now()) {
 			h.logger.Error("an optimizer panicked; the original request was sent",
 				zap.String("optimizer", p.Pass), zap.Any("panic", p.Value), zap.ByteString("stack", p.Stack))
 		}
-		x.skipped = "internal error in " + p.Pass
+		x.skipped, x.failedOpen = "internal error in "+p.Pass, "panic"
 		return x.body
 	}
 	x.describe()

@@ -2,6 +2,7 @@ package llmgateway_test
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,8 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,6 +85,7 @@ func serveScheme(t testing.TB, scheme, options, site string) (string, func(site 
 				return fmt.Errorf("warning: %s", w)
 			}
 		}
+		defer func() { loadedAt.Store(time.Now().UnixNano()) }()
 		return caddy.Load(json, true)
 	}
 	if err := load(site); err != nil {
@@ -155,6 +159,17 @@ func (rec *recorder) take() []recorded {
 	return out
 }
 
+// loadedAt is when a configuration was loaded last. On Linux every server has a
+// socket of its own on the port, and closing the old one resets connections
+// that it has not accepted yet; Caddy does that in the background.
+var loadedAt atomic.Int64
+
+// resetByReload reports whether err is such a reset.
+func resetByReload(err error) bool {
+	recent := time.Since(time.Unix(0, loadedAt.Load())) < 3*time.Second
+	return recent && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed))
+}
+
 // oneShot uses each connection once: a server that goes at a reload closes its
 // idle connections, and a POST that meets a closing one fails.
 var oneShot = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -171,6 +186,9 @@ func post(t testing.TB, url, body string, header ...string) (*http.Response, str
 		req.Header.Set(header[i], header[i+1])
 	}
 	res, err := oneShot.Do(req)
+	if err != nil && resetByReload(err) {
+		return post(t, url, body, header...)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,21 @@
 package llmgateway
 
 import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/squoze"
 )
 
 // Squoze configures the deterministic engine for tool output.
@@ -42,6 +51,129 @@ var (
 	squozeReferences = []string{"runs", "blocks", "off"}
 	squozeFamilies   = []string{"claude", "gpt", "deepseek", "other"}
 )
+
+// engines are the engines of all configurations in this process, so that what
+// they remember and the originals they keep live on from one to the next.
+var engines = caddy.NewUsagePool()
+
+// squozeEngine is an engine and its store.
+type squozeEngine struct {
+	engine    *squoze.Engine
+	originals *squoze.Originals
+}
+
+// Destruct implements caddy.Destructor.
+func (*squozeEngine) Destruct() error { return nil }
+
+// config is what the engine is told; s may be nil.
+func (s *Squoze) config() (c squoze.Config, originals int64) {
+	originals = squoze.DefaultOriginals
+	if s == nil {
+		return c, originals
+	}
+	c.References = squoze.References(max(slices.Index(squozeReferences, s.References), 0))
+	for f := range squoze.Families {
+		c.Gates[f] = s.Gates[f.String()]
+	}
+	c.MaxBody, c.MaxBlock, c.RequireOriginals = s.MaxBody, s.MaxBlock, s.RequireOriginals
+	if s.Originals > 0 {
+		originals = s.Originals
+	}
+	return c, originals
+}
+
+// engineTable are the engines that one handler uses.
+type engineTable struct {
+	mu       sync.Mutex
+	acquired map[string]*squozeEngine
+}
+
+// engine returns the engine for s, which may be nil.
+func (t *engineTable) engine(s *Squoze) (*squozeEngine, error) {
+	config, originals := s.config()
+	id := fmt.Sprintf("llm_gateway squoze %+v %d", config, originals)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.acquired[id]; e != nil {
+		return e, nil
+	}
+	v, _, err := engines.LoadOrNew(id, func() (caddy.Destructor, error) {
+		config.Originals = squoze.NewOriginals(originals)
+		return &squozeEngine{squoze.New(config), config.Originals}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if t.acquired == nil {
+		t.acquired = make(map[string]*squozeEngine)
+	}
+	e := v.(*squozeEngine)
+	t.acquired[id] = e
+	return e, nil
+}
+
+// close gives the engines back.
+func (t *engineTable) close() error {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id := range t.acquired {
+		if _, err := engines.Delete(id); err != nil {
+			return err
+		}
+	}
+	t.acquired = nil
+	return nil
+}
+
+// tenantSecret keys the names of tenants that have no key.
+var tenantSecret = func() []byte {
+	secret := make([]byte, 32)
+	rand.Read(secret) // never fails, see crypto/rand
+	return secret
+}()
+
+// originalsTenant is whose originals the request's are: those of its key, else
+// of its credential at its site.
+func (x *exchange) originalsTenant() string {
+	if x.key != nil {
+		return "key " + x.key.Name
+	}
+	mac := hmac.New(sha256.New, tenantSecret)
+	for _, name := range append([]string{"Authorization"}, credentialHeaders...) {
+		fmt.Fprintf(mac, "%q", x.r.Header[name])
+	}
+	return "site " + strings.ToLower(hostWithoutPort(x.r.Host)) + " " + hex.EncodeToString(mac.Sum(nil)[:12])
+}
+
+// serveOriginal answers the text that lines were elided from, byte for byte:
+// originals/<ref>, with ?key= only that of this key.
+func serveOriginal(w http.ResponseWriter, r *http.Request) error {
+	ref := strings.TrimPrefix(r.URL.Path, adminPath+"originals/")
+	key := r.URL.Query().Get("key")
+	var text []byte
+	found := false
+	engines.Range(func(_, value any) bool {
+		e, ok := value.(*squozeEngine)
+		switch {
+		case !ok:
+		case key != "":
+			text, found = e.originals.Get("key "+key, ref)
+		default:
+			text, found = e.originals.Find(ref)
+		}
+		return !found
+	})
+	if !found {
+		return caddy.APIError{HTTPStatus: http.StatusNotFound, Err: fmt.Errorf("no original is kept under %q: it was never elided here, or had to make room", ref)}
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	_, err := w.Write(text)
+	return err
+}
 
 // check validates s.
 func (s *Squoze) check() error {

@@ -23,6 +23,7 @@ type tee struct {
 	status      int
 	size        int64
 	firstByte   time.Duration // from the request being sent to the first body byte
+	stream      bool          // the answer is an event stream
 }
 
 // WriteHeader adds the gateway's headers to the final response. Informational
@@ -74,8 +75,8 @@ func (t *tee) FlushError() error {
 
 // observe sees every chunk of the response body before it is written.
 func (t *tee) observe(b []byte) {
-	if t.firstByte == 0 && len(b) > 0 {
-		t.firstByte = max(time.Since(t.x.mark), 1)
+	if t.firstByte == 0 && len(b) > 0 && !t.x.sentAt.IsZero() {
+		t.firstByte = max(time.Since(t.x.sentAt), 1)
 	}
 	if t.x.fromCache() {
 		return
@@ -119,7 +120,12 @@ func (x *exchange) answering(status int, header http.Header) {
 		}
 	}
 	if status == http.StatusOK {
-		x.meter.Start(x.format, adapter.IsEventStream(header.Get("Content-Type")))
+		stream := adapter.IsEventStream(header.Get("Content-Type"))
+		x.meter.Start(x.format, stream)
+		if stream {
+			x.tee.stream = true
+			gatewayMetrics.gauges["streams_in_flight"].WithLabelValues().Inc()
+		}
 	}
 	if x.cached != nil && !x.cached.Answered() {
 		if x.cached.Recorder != nil {

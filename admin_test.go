@@ -1,0 +1,205 @@
+package llmgateway_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	llmgateway "github.com/caddy-llm-gateway/caddy-llm-gateway"
+)
+
+// serveAdmin is serve with the admin endpoint on.
+func serveAdmin(t *testing.T, site string) (base, admin string) {
+	t.Helper()
+	admin = fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	base, _ = serveScheme(t, "http", "admin "+admin+"\n\tauto_https off\n\tmetrics", site)
+	return base, "http://" + admin
+}
+
+func call(t *testing.T, method, url string) (int, string) {
+	t.Helper()
+	req, _ := http.NewRequest(method, url, nil)
+	res, err := oneShot.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, _ := io.ReadAll(res.Body)
+	return res.StatusCode, string(body)
+}
+
+func TestAdminAPI(t *testing.T) {
+	one := scripted(t, answer(200, chatAnswer), answer(401, "{}"))
+	base, admin := serveAdmin(t, `llm_gateway {
+		cache exact {
+			store disk `+filepath.Join(t.TempDir(), "cache")+`
+		}
+		model admin-test-model {
+			price 1 2
+		}
+		key alice sk-alice-secret {
+			budget 5 daily
+		}
+		limits memory
+		provider one `+one.URL+` {
+			api_key provider-secret
+		}
+	}`)
+	body := strings.Replace(smallChat, "gpt-5-mini", "admin-test-model", 1)
+	for range 2 {
+		post(t, base+"/v1/chat/completions", body, "X-Api-Key", "sk-alice-secret")
+	}
+	get := func(path string, into any) {
+		t.Helper()
+		status, text := call(t, http.MethodGet, admin+"/llm_gateway/"+path)
+		if status != 200 {
+			t.Fatalf("%s: %d %s", path, status, text)
+		}
+		if strings.Contains(text, "secret") {
+			t.Errorf("%s shows a secret: %s", path, text)
+		}
+		if err := json.Unmarshal([]byte(text), into); err != nil {
+			t.Fatalf("%s: %v: %s", path, err, text)
+		}
+	}
+	var stats struct {
+		Total struct {
+			Requests    int     `json:"requests"`
+			Hits        int     `json:"cache_hits"`
+			InputTokens int     `json:"input_tokens"`
+			CostUSD     float64 `json:"cost_usd"`
+		} `json:"total"`
+		Keys []struct{ Name string } `json:"keys"`
+	}
+	get("stats?range=1h&model=admin-test-model", &stats)
+	if stats.Total.Requests != 2 || stats.Total.Hits != 1 || stats.Total.InputTokens != 31 || stats.Total.CostUSD != 49e-6 || stats.Keys[0].Name != "alice" {
+		t.Errorf("%+v", stats)
+	}
+	var requests []struct {
+		Model, Cache, Route string
+		Status              int
+	}
+	get("requests?n=2", &requests)
+	if len(requests) != 2 || requests[0].Cache != "HIT" || requests[1].Route != "one/key1" {
+		t.Errorf("%+v", requests)
+	}
+	var keys []struct {
+		Name  string
+		Spent float64 `json:"spent_usd"`
+	}
+	get("keys", &keys)
+	if len(keys) != 1 || keys[0].Name != "alice" || keys[0].Spent != 49e-6 {
+		t.Errorf("%+v", keys)
+	}
+	var caches []struct {
+		Entries int
+		Hits    int `json:"hits_exact"`
+	}
+	get("cache", &caches)
+	if len(caches) != 1 || caches[0].Entries != 1 || caches[0].Hits != 1 {
+		t.Errorf("%+v", caches)
+	}
+	if status, text := call(t, http.MethodDelete, admin+"/llm_gateway/cache?key=alice"); status != 200 || text != "{\"removed\":1}\n" {
+		t.Errorf("purge: %d %s", status, text)
+	}
+	post(t, base+"/v1/chat/completions", body, "X-Api-Key", "sk-alice-secret") // 401 from the provider
+	var providers []struct {
+		Credentials []struct {
+			Label   string
+			Healthy bool
+			Reason  string
+		}
+	}
+	get("providers", &providers)
+	if c := providers[0].Credentials[0]; c.Healthy || c.Reason != "rejected" {
+		t.Errorf("%+v", providers)
+	}
+	if status, text := call(t, http.MethodPost, admin+"/llm_gateway/providers/one/restore"); status != 200 || text != "{\"restored\":1}\n" {
+		t.Errorf("restore: %d %s", status, text)
+	}
+	get("providers", &providers)
+	if !providers[0].Credentials[0].Healthy {
+		t.Errorf("%+v", providers)
+	}
+	for _, tc := range []struct {
+		method, path string
+		status       int
+		text         string
+	}{
+		{http.MethodPost, "stats", 405, "expected GET"},
+		{http.MethodGet, "stats?range=soon", 400, "expected 1m to 30d"},
+		{http.MethodGet, "requests?n=0", 400, "at least 1"},
+		{http.MethodGet, "nothing", 404, "nothing at"},
+		{http.MethodDelete, "cache", 400, "expected all=true"},
+		{http.MethodDelete, "cache?all=true&model=x", 400, "expected all=true"},
+		{http.MethodPost, "providers/none/restore", 404, "not configured"},
+		{http.MethodPost, "providers/one", 404, "restore"},
+	} {
+		status, text := call(t, tc.method, admin+"/llm_gateway/"+tc.path)
+		if status != tc.status || !strings.Contains(text, tc.text) {
+			t.Errorf("%s %s: %d %s", tc.method, tc.path, status, text)
+		}
+	}
+	res, err := http.Get(admin + "/llm_gateway/live?range=1h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	line, err := bufio.NewReader(res.Body).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, `data: {"stats":`) || !json.Valid([]byte(strings.TrimPrefix(line, "data: "))) {
+		t.Errorf("live: %.80s %v", line, err)
+	}
+}
+
+// TestMetricsGolden compares the table of metrics with the golden file and with
+// what Caddy exposes, and looks for the values of one request.
+func TestMetricsGolden(t *testing.T) {
+	one := scripted(t, answer(200, chatAnswer))
+	base, admin := serveAdmin(t, "llm_gateway {\noptimize rtk standard\nmodel metrics-model {\nprice 1 2\n}\nprovider metrics-provider "+one.URL+" {\napi_key k\n}\n}")
+	body := strings.Replace(chatWithToolResult("go test ./...", goTestRun(900)), "gpt-5-mini", "metrics-model", 1)
+	post(t, base+"/v1/chat/completions", body)
+	_, text := call(t, http.MethodGet, admin+"/metrics")
+	table := llmgateway.MetricsTable()
+	const file = "testdata/metrics.golden"
+	if *update {
+		if err := os.WriteFile(file, []byte(table), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || table != string(want) {
+		t.Errorf("%v\ngot:\n%s\nwant:\n%s", err, table, want)
+	}
+	seen := 0
+	for _, line := range strings.Split(text, "\n") {
+		name, help, _ := strings.Cut(strings.TrimPrefix(line, "# HELP "), " ")
+		if !strings.HasPrefix(line, "# HELP caddy_llm_gateway_") {
+			continue
+		}
+		seen++
+		if !strings.Contains(table, "| `"+name+"` |") || !strings.Contains(table, "| "+help+" |") {
+			t.Errorf("not in the table: %s", line)
+		}
+	}
+	if seen < 8 {
+		t.Errorf("only %d metrics are exposed", seen)
+	}
+	for _, line := range []string{
+		`caddy_llm_gateway_requests_total{endpoint="chat",model="metrics-model",provider="metrics-provider",status="2xx"} 1`,
+		`caddy_llm_gateway_tokens_total{model="metrics-model",provider="metrics-provider",type="input"} 31`,
+		`caddy_llm_gateway_cost_usd_total{model="metrics-model",provider="metrics-provider"} 4.9e-05`,
+		`caddy_llm_gateway_credential_healthy{credential="key1",provider="metrics-provider"} 1`,
+		`caddy_llm_gateway_ttft_seconds_count{model="metrics-model",provider="metrics-provider"} 1`,
+		`caddy_llm_gateway_streams_in_flight 0`,
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("missing: %s", line)
+		}
+	}
+}
