@@ -9,7 +9,8 @@ type fillers struct {
 	*scanner
 	tokens []token
 	guard  Guard
-	// asked is the last word of a "could you" that was dropped.
+	// asked is the last word of a "could you" that was dropped, far below zero
+	// if none was.
 	asked int
 	// greeted tells that a greeting was dropped.
 	greeted bool
@@ -104,11 +105,12 @@ func (f *fillers) please(i int) bool {
 	if i > 0 && f.asked == i-1 {
 		return true
 	}
-	if !f.start && f.isOne(i+1, "and", "or") {
-		return false // charm, please and persuade
+	ends := i+1 == len(f.tokens) || f.tokens[i+1].form&sentence != 0
+	if f.start {
+		return ends || t.form&softAfter != 0 || f.class(i+1)&object == 0
 	}
-	if f.start || t.form&softBefore != 0 {
-		return i+1 == len(f.tokens) || t.form&softAfter != 0 || f.class(i+1)&object == 0
+	if t.form&softBefore != 0 { // not: charm, please and persuade
+		return ends || t.form&softAfter == 0 && f.class(i+1)&object == 0 && !f.isOne(i+1, "and", "or")
 	}
 	if f.is(i, "kindly") {
 		return false
@@ -116,7 +118,6 @@ func (f *fillers) please(i int) bool {
 	if f.class(i-1)&meUs != 0 && f.class(i-2)&(tells|writes) != 0 {
 		return true
 	}
-	ends := i+1 == len(f.tokens) || t.form&softAfter != 0 || f.tokens[i+1].form&sentence != 0
 	return ends && f.tokens[i-1].form&word != 0 && f.class(i-1)&function == 0
 }
 

@@ -386,6 +386,11 @@ var apart = []struct {
 		can you swim there | swim there
 		the sign reads: please wait | the sign reads: wait
 		how to charm, please and keep guests | how to charm and keep guests
+		how performers charm, please, delight an audience | how performers charm, delight an audience
+		how performers please, entertain and delight | how performers entertain and delight
+		a just cause there | a cause there
+		vote for change | vote for a change
+		houses for sale | houses for the sale
 		half the users | half users
 		all the boats sink | all boats sink
 		the letter reads: a pier | the letter reads: the pier`},
@@ -444,6 +449,9 @@ var wholly = [][2]string{
 	{
 		"Really Useful Boxes compared with other plastic storage boxes regarding price, strength and available lid colours",
 		"Useful Boxes compared with other plastic storage boxes regarding price, strength and available lid colours"},
+	{
+		"My just neighbour wants a divorce, and who keeps our house, garden, old dog and shared savings afterwards?",
+		"My neighbour wants a divorce, and who keeps our house, garden, old dog and shared savings afterwards?"},
 	{
 		"Hello world program written using modern Rust with comments that explain every single line",
 		"World program written using modern Rust with comments that explain every single line"},

@@ -8,7 +8,7 @@ func (s *scanner) fingerprint(guard Guard) Key {
 	if s.lines > 0 && s.codeish >= 2 || s.indented >= 2 {
 		return s.literal(guard, 0, 0) // code without a fence: white space may count
 	}
-	f := fillers{scanner: s, tokens: s.q.tokens, guard: guard, asked: -1, edge: true, start: true}
+	f := fillers{scanner: s, tokens: s.q.tokens, guard: guard, asked: -9, edge: true, start: true}
 	c := chain{uint64(guard), format}
 	free := true // fillers are fillers
 	for i := 0; i < len(f.tokens); {

@@ -75,6 +75,10 @@ var classes = []struct {
 		time times moment while place case way matter question hand hands heart fire office order board charge control
 		course detail fact force general particular practice private public principle use view work force sea bed school
 		prison jail hospital church court university college class town home house table power love war peace law bench
+		change good bad short long know sale demand duty call display hold loan purpose schedule track trial vacation holiday leave
+		average balance bail credit debt danger doubt excess error full hindsight mind need pain pieces print progress return
+		season secret sight stock style theory touch trouble tune vain foot random ease issue blue date fashion luck pocket
+		reach step breath bounds character context business cash sex god man
 		record air end point part future past present start beginning turn change sense fault stake risk account
 		person head piece unit mile kilo pound litre liter`},
 	{noArticle | function, `a an the i me my mine you your yours he him his she her hers it its we us our ours they them their theirs

@@ -53,9 +53,9 @@ func TestGuardOnlyFillersDiffer(t *testing.T) {
 		for _, b := range bases {
 			words := strings.Fields(b)
 			same := prepare(words, guard)
-			step := 2
+			step := 3
 			if guard == Strict { // its fillers are some of the other's
-				step = 9
+				step = 13
 			}
 			for i := range words {
 				for k := i % step; k < len(vocabulary); k += step {
