@@ -96,16 +96,16 @@ func Compare(recorded, run *result.Run) *Verdict {
 		switch {
 		case c.Mode == result.Baseline:
 		case old == nil:
-			v.Notes = append(v.Notes, fmt.Sprintf("%s is not in the recording", name(c.Key)))
+			v.Notes = append(v.Notes, fmt.Sprintf("%s is not in the recording", c.Key))
 		case c.Median.RPS == 0 || old.Median.RPS == 0:
-			v.Notes = append(v.Notes, fmt.Sprintf("%s was not measured in both runs", name(c.Key)))
+			v.Notes = append(v.Notes, fmt.Sprintf("%s was not measured in both runs", c.Key))
 		default:
 			v.Rows = append(v.Rows, rows(recorded, old, c, refused[c.Group()])...)
 		}
 	}
 	for i := range recorded.Cells {
 		if c := &recorded.Cells[i]; slices.Contains(groups, c.Group()) && run.Find(c.Key) == nil {
-			v.Notes = append(v.Notes, fmt.Sprintf("%s is in the recording only", name(c.Key)))
+			v.Notes = append(v.Notes, fmt.Sprintf("%s is in the recording only", c.Key))
 		}
 	}
 	return v
@@ -170,9 +170,4 @@ func rows(recorded *result.Run, old, now *result.Cell, suppressed bool) []Row {
 // moves reports whether a row passes both gates.
 func (r Row) moves() bool {
 	return math.Abs(r.Share) >= MinShare && math.Abs(r.Millis) >= MinMillis
-}
-
-// name is a key in words.
-func name(k result.Key) string {
-	return fmt.Sprintf("%s/%s/%s/%s", k.Leg, k.Bodies, k.Profile, k.Mode)
 }

@@ -57,7 +57,8 @@ type memstats struct {
 	HeapInuse     int64
 	StackInuse    int64
 	NumGC         int64
-	GCCPUFraction float64 // of the processor time available since the start
+	LastGC        int64   // end of the last collection, in nanoseconds since 1970
+	GCCPUFraction float64 // of the processor time available up to LastGC
 }
 
 func (p *Process) memstats(ctx context.Context) (memstats, error) {
@@ -75,7 +76,7 @@ func (p *Process) Usage(ctx context.Context) (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	available := float64(time.Since(p.clock.started)) * float64(runtime.NumCPU())
+	available := float64(m.LastGC-p.clock.started.UnixNano()) * float64(runtime.NumCPU())
 	return Usage{
 		CPU:       CPUTime(p.cmd.Process.Pid),
 		GC:        time.Duration(m.GCCPUFraction * available),

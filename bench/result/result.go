@@ -45,6 +45,9 @@ type Key struct {
 	Mode    string `json:"mode"`
 }
 
+// String is the key in one word.
+func (k Key) String() string { return k.Leg + "/" + k.Bodies + "/" + k.Profile + "/" + k.Mode }
+
 // Group is a Key without its mode: what is compared among itself.
 func (k Key) Group() Key { k.Mode = ""; return k }
 
