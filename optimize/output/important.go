@@ -82,6 +82,8 @@ func (n *needle) holds(line []byte, at, end int, rejected *int) bool {
 		return !harmless(line, at, end, rejected)
 	case word:
 		return !isLetter(byteAt(line, at-1)) && !isLetter(byteAt(line, end))
+	case wordStart:
+		return !isLetter(byteAt(line, at-1))
 	case wordEnd:
 		return !isLetter(byteAt(line, end))
 	case value:
@@ -139,6 +141,9 @@ func (n *needle) holds(line []byte, at, end int, rejected *int) bool {
 		return firstLetter(line) == at || at > 0 && line[at-1] == ' ' && 'A' <= line[at] && line[at] <= 'Z'
 	case status:
 		return isDigit(byteAt(line, end)) && isDigit(byteAt(line, end+1)) && !isDigit(byteAt(line, end+2))
+	case urgent:
+		c := byteAt(line, end)
+		return '0' <= c && c <= '3' && byteAt(line, end+1) == '"'
 	case dots:
 		for _, c := range line[end:] {
 			switch c {

@@ -58,7 +58,7 @@ var failureLines = []string{
 	`1.2.3.4 - - [02/Apr/2031:06:00:00 +0000] "GET / HTTP/1.1" 502 157`, "worker 0 failed", "job 0 had errors", "error 0 at line 3", "error: 0x80070005", "error: null pointer dereference",
 	"finished with 0 errors and failed to upload", "rate limit exceeded", "❌ deploy", "build ❌ done", "⚠ careful", "connection reset by peer", "request timeout after 30s",
 	"Exception in thread \"main\" java.lang.NullPointerException", "System.InvalidOperationException: x", "PHP Fatal error:  Uncaught TypeError", "undefined method `x' for nil:NilClass (NoMethodError)",
-	"level=warn msg=slow", "mysql_error: gone away", "status=503 path=/x", `"status": 500,`, "✓ 12 passed, 3 failed", "✔ Compiled with warnings", "Error: x, errors: 0",
+	"level=warn msg=slow", "open /x: ENOENT", "code: 'ERR_MODULE_NOT_FOUND'", `"PRIORITY":"3"`, "Exited (137) 5 minutes ago", "node-1 NotReady", "bad interpreter: x", "disk is down", "server exited", "mysql_error: gone away", "status=503 path=/x", `"status": 500,`, "✓ 12 passed, 3 failed", "✔ Compiled with warnings", "Error: x, errors: 0",
 }
 
 // routineLines are lines that may go.
@@ -76,7 +76,7 @@ var routineLines = []string{
 	"2031-04-02T06:00:00.001Z INFO  store: counted shelf 001", "[INFO] packing asset group 001 of 200", "[INFO] probe 001 answered in time", "timeout=30s retries=3", `"timeout": 30,`,
 	"Project 'packages/part-001/tsconfig.json' is up to date because newest input 'packages/part-001/src/index.ts' is older than its output",
 	"drwxr-xr-x 2 app app 4096 Apr  2 06:00 data", "  Slow test file: [chromium] › specs/catalog-001.spec.ts (8.1s)", "DEBUG    pool:pool.py:001 worker took ticket 001 and put it back",
-	"0.012s call     tests/unit/test_stock_012.py::test_level_012", "", " ", "\r", "OK (5 tests, 12 assertions)", "worker is ready", "warnock", "failover ok",
+	"0.012s call     tests/unit/test_stock_012.py::test_level_012", "", " ", "\r", "OK (5 tests, 12 assertions)", "worker is ready", "warnock", "failover ok", `"PRIORITY":"6"`, "Exited (0) 5 minutes ago", "worker exited with code 0",
 }
 
 func TestImportant(t *testing.T) {
@@ -139,6 +139,7 @@ var (
 )
 
 func obvious(line []byte) bool {
+	line = AppendPlain(nil, line)
 	return obviousWord.Match(line) && !obviousNone.Match(line) && !Passing(line) && !bytes.Contains(line, []byte(" -")) && !bytes.HasPrefix(line, []byte("-"))
 }
 

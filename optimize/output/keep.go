@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"sync"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/marker"
@@ -136,11 +137,65 @@ func (k *keeper) severity(line []byte) Severity {
 		if numbered(line) > 0 {
 			return Failure
 		}
+		if reports(line) {
+			return Detail
+		}
+	case Log:
+		if urgentLetter(line) {
+			return Failure
+		}
 	}
 	if marker.Is(line) {
 		return Detail
 	}
 	return None
+}
+
+// reports reports whether a line holds a measurement that somebody asked for: the
+// result of a benchmark, a row of a coverage table.
+func reports(line []byte) bool {
+	if hasPrefix(line, "Benchmark") {
+		return true
+	}
+	percent := bytes.IndexByte(line, '%')
+	if percent <= 0 {
+		// A row of a table: | file | 80 | 75 |
+		return bytes.IndexByte(line, '|') >= 0 && bytes.Count(line, []byte(" | ")) >= 3
+	}
+	if !isDigit(line[percent-1]) || byteAt(line, percent+1) == ']' || Passing(line) || progressing(line) {
+		return false
+	}
+	numbers, inside := 0, false
+	for _, c := range line {
+		if d := isDigit(c); d != inside {
+			inside = d
+			if d {
+				numbers++
+			}
+		}
+	}
+	return numbers >= 3
+}
+
+// urgentLetter reports whether a record of a log has a level of one letter that
+// means trouble: logcat's "E Tag:", "E/Tag", "[E 310402", or the kernel's <3>.
+func urgentLetter(line []byte) bool {
+	if len(line) < 3 {
+		return false
+	}
+	if line[0] == '<' && '0' <= line[1] && line[1] <= '3' && line[2] == '>' {
+		return true
+	}
+	for i := 0; i < len(line) && i < 48; i++ {
+		switch line[i] {
+		case 'E', 'F', 'W':
+			before, after := byteAt(line, i-1), byteAt(line, i+1)
+			if (before == 0 || before == ' ' || before == '[' || before == '|' || before == '(') && (after == ' ' || after == '/' && before != ' ' || after == ']' || after == '|' || after == ')') {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // line looks at line i, with all lines before it done.

@@ -9,6 +9,9 @@ import (
 
 // filler is n routine lines made from a format with one number.
 func filler(format string, n int) string {
+	if format == "" {
+		return ""
+	}
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, format+"\n", i+1)
@@ -429,6 +432,35 @@ var keepCases = []keepCase{
 +│    3: resource "aws_instance" "web" {
 +│ 
 +╵`},
+	{"terraform plan", "terraform plan", Build, "aws_instance.web[%d]: Refreshing state... [id=i-0]", `
++Terraform will perform the following actions:
++
++  # aws_instance.web will be destroyed
++  - resource "aws_instance" "web" {
++      - ami = "ami-1" -> null
++    }
++
++Plan: 0 to add, 0 to change, 1 to destroy.`},
+	{"go benchmark", "go test -bench . ./...", TestOutput, "ok  \texample.test/shop/p%d\t0.01s", `
++BenchmarkSum-8   	 1000000	      1053 ns/op	     123 B/op
++BenchmarkSum/small-8   	 1000000	      53 ns/op`},
+	{"coverage", "pytest --cov", TestOutput, "tests/unit/test_%[1]d.py::test_level_%[1]d PASSED  [ 50%%]", `
++src/shop/refund.py      120      3    98%   12-14
++src/shop/ledger.py       80      0   100%`},
+	{"npm audit", "npm audit", Build, "", `
++lodash  <4.17.21
++Severity: high
++Prototype Pollution - https://advisories.test/1
++fix available via npm audit fix`},
+	{"linter", "golangci-lint run", Build, "", `
++a.go:12:3: should omit type int
++a.go:13:3: exported func X should have comment
++* 2 issues:
++* lint: 2`},
+	{"logcat", "adb logcat", Log, "04-02 06:00:00.123  1234  1250 I Store: counted shelf %d", `
++04-02 06:00:01.000  1234  1250 E Store: shelf is -3
++04-02 06:00:01.000  1234  1250 W Store: shelf is 0
+-04-02 06:00:01.000  1234  1250 D Store: shelf is 7`},
 	{"ansible", "ansible-playbook site.yml", Build, "ok: [web%d]", `
 +TASK [install nginx] *********************************************************
 +fatal: [web1]: FAILED! => {"changed": false, "msg": "No package matching 'nginx'"}
@@ -541,7 +573,7 @@ func marked(text string) string {
 func TestAppendPlain(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "", "plain\n": "plain\n", "\x1b[31mred\x1b[0m": "red", "\x1b[2K\x1b[1Gx": "x", "a\x1b": "a", "a\x1b[": "a", "a\x1b[31\nb": "a\nb", "\x1b]0;title\x07x": "x",
-		"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\": "link", "\x1b]0;cut\nx": "\nx", "\x1b(Bx": "x", "\x1b\nx": "\nx", "\x1b=x": "x", "\x1b[é": "é", "\x1b(\n": "\n",
+		"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\": "link", "\x1b]0;cut\nx": "\nx", "\x1b(Bx": "x", "\x1b\nx": "\nx", "\x1b=x": "x", "\x1bERROR": "ERROR", "\x1b[é": "é", "\x1b(\n": "\n",
 	} {
 		if got := string(AppendPlain(nil, []byte(in))); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)

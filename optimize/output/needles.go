@@ -17,19 +17,21 @@ type needle struct {
 type rule uint8
 
 const (
-	anywhere rule = iota // inside a word or an identifier too
-	counted              // anywhere, but not "0 errors", "no failures", "error":null
-	word                 // no letter on either side
-	wordEnd              // no letter behind it
-	value                // a field that is followed by a value that is not empty
-	exit                 // a number that is not zero follows, or none
-	period               // a setting when a number follows: timeout=30s
-	suffix               // counted, and only some endings: fail, failed, failure, ...
-	clause               // a certain word follows: is not defined
-	against              // the counterpart stands in the same line: expected 1, got 2
-	leads                // it is the first word of the line
-	status               // two digits follow: a server error
-	dots                 // pytest's progress marks follow
+	anywhere  rule = iota // inside a word or an identifier too
+	counted               // anywhere, but not "0 errors", "no failures", "error":null
+	word                  // no letter on either side
+	wordStart             // no letter in front of it
+	wordEnd               // no letter behind it
+	value                 // a field that is followed by a value that is not empty
+	exit                  // a number that is not zero follows, or none
+	period                // a setting when a number follows: timeout=30s
+	suffix                // counted, and only some endings: fail, failed, failure, ...
+	clause                // a certain word follows: is not defined
+	against               // the counterpart stands in the same line: expected 1, got 2
+	leads                 // it is the first word of the line
+	status                // two digits follow: a server error
+	dots                  // pytest's progress marks follow
+	urgent                // a syslog priority of error or above follows
 )
 
 // needles is the one list of what makes a line important. Words of two lists
@@ -47,7 +49,7 @@ var needles = []needle{
 	{"unresolved", Failure, counted}, {"unexpected", Failure, counted}, {"invalid", Failure, wordEnd}, {"mismatch", Failure, counted},
 	{"conflict", Failure, counted}, {"corrupt", Failure, counted}, {"deadlock", Failure, counted}, {"overflow", Failure, counted},
 	{"out of memory", Failure, anywhere}, {"outofmemory", Failure, anywhere}, {"oomkill", Failure, anywhere}, {"oom-kill", Failure, anywhere}, {" oom", Failure, wordEnd},
-	{"unhealthy", Failure, counted}, {"exit code", Failure, exit}, {"exit status", Failure, exit}, {"exited with", Failure, exit},
+	{"unhealthy", Failure, counted}, {"exit code", Failure, exit}, {"exit status", Failure, exit},
 	{"exitcode", Failure, exit}, {"exit_code", Failure, exit}, {"returncode", Failure, exit}, {"non-zero", Failure, anywhere}, {"nonzero", Failure, anywhere},
 	{"unhandled", Failure, counted}, {"uncaught", Failure, counted}, {"stack trace", Failure, anywhere}, {"stacktrace", Failure, anywhere},
 	{"broken pipe", Failure, anywhere}, {"reset by peer", Failure, anywhere}, {"connection reset", Failure, anywhere}, {"connection lost", Failure, anywhere},
@@ -65,8 +67,8 @@ var needles = []needle{
 	{"vulnerab", Failure, counted}, {"problem", Failure, counted}, {"interrupted", Failure, word}, {"terminat", Failure, anywhere},
 	{"sigsegv", Failure, anywhere}, {"sigkill", Failure, anywhere}, {"sigabrt", Failure, anywhere}, {"sigterm", Failure, anywhere}, {"sigbus", Failure, anywhere},
 	{"sigill", Failure, anywhere}, {"signal:", Failure, anywhere}, {"signal ", Failure, exit}, {"thrown", Failure, word}, {"unmet", Failure, word},
-	{"not ok", Failure, word}, {"invariant", Failure, word}, {"regression", Failure, counted}, {"wrong", Failure, word}, {"bad ", Failure, leads},
-	{"bad request", Failure, anywhere}, {"bad gateway", Failure, anywhere}, {"rate limit", Failure, anywhere}, {"throttl", Failure, counted},
+	{"not ok", Failure, word}, {"invariant", Failure, word}, {"regression", Failure, counted}, {"wrong", Failure, word}, {"bad ", Failure, wordStart},
+	{"rate limit", Failure, anywhere}, {"throttl", Failure, counted},
 	{"ambiguous", Failure, word}, {"duplicate", Failure, counted}, {"redefin", Failure, anywhere}, {"redeclar", Failure, anywhere},
 	{"already exists", Failure, anywhere}, {"already defined", Failure, anywhere}, {"multiple definition", Failure, anywhere}, {"self-signed", Failure, anywhere},
 	{"self signed", Failure, anywhere}, {"untrusted", Failure, word}, {"not a git", Failure, anywhere}, {"not a dir", Failure, anywhere},
@@ -76,10 +78,18 @@ var needles = []needle{
 	{"goroutine ", Detail, anywhere}, {"oops", Failure, word}, {"bug:", Failure, anywhere}, {"call trace", Failure, anywhere}, {"assertion", Failure, word},
 	{"assert", Detail, word}, {"expected", Detail, against}, {"lvl=e", Failure, anywhere}, {`level":50`, Failure, anywhere}, {`level":60`, Failure, anywhere},
 	{`status":5`, Failure, status}, {`status": 5`, Failure, status}, {"status=5", Failure, status}, {"status: 5", Failure, status}, {`1" 5`, Failure, status}, {`0" 5`, Failure, status},
+	{`code":5`, Failure, status}, {"code=5", Failure, status}, {`priority":"`, Failure, urgent}, {"exited", Failure, exit},
+	{"err_", Failure, anywhere}, {"enoent", Failure, anywhere}, {"eacces", Failure, anywhere}, {"eperm", Failure, word}, {"etimedout", Failure, anywhere},
+	{"eaddrinuse", Failure, anywhere}, {"econnreset", Failure, anywhere}, {"enospc", Failure, anywhere}, {"einval", Failure, word}, {"epipe", Failure, word},
+	{"elifecycle", Failure, anywhere}, {"eresolve", Failure, anywhere}, {"impossible", Failure, word}, {"errimage", Failure, anywhere}, {"notready", Failure, anywhere},
+	{"not ready", Failure, anywhere}, {"insufficient", Failure, counted}, {"ora-0", Failure, wordStart}, {"stuck", Failure, word}, {" hung", Failure, wordEnd},
+	{"lockup", Failure, anywhere}, {"degraded", Failure, counted}, {"is down", Failure, wordEnd}, {"link down", Failure, wordEnd}, {"went down", Failure, wordEnd},
+	{"incorrect", Failure, counted}, {"inconsistent", Failure, counted}, {"incomplete", Failure, counted}, {"truncated", Failure, counted},
+	{"nonexistent", Failure, anywhere}, {"not exist", Failure, anywhere}, {"prohibited", Failure, anywhere}, {"breakpoint trap", Failure, anywhere},
 	{"unmerged", Failure, anywhere}, {"both modified", Failure, anywhere}, {"xpass", Failure, anywhere}, {"flaky", Warning, counted},
 
 	{"warn", Warning, suffix}, {" wrn ", Warning, anywhere}, {"deprecat", Warning, counted}, {"unused", Warning, counted}, {"unknown", Warning, word},
-	{"missing", Warning, counted}, {"insecure", Warning, word}, {"retrying", Warning, word}, {"skipping", Warning, word}, {"caution", Warning, word}, {"pending", Warning, leads},
+	{"missing", Warning, counted}, {"insecure", Warning, word}, {"retrying", Warning, word}, {"skipping", Warning, word}, {"dropped", Warning, counted}, {"dropping", Warning, word}, {"blocked", Warning, counted}, {"caution", Warning, word}, {"pending", Warning, leads},
 	{".py ", Failure, dots},
 
 	// Marks, with what follows them; see startSeverity for those that start a line.

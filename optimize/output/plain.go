@@ -55,10 +55,11 @@ func escapeLen(text []byte) int {
 			return 3
 		}
 		return 2
-	case '\n':
-		return 1
+	case '7', '8', '=', '>', '<':
+		return 2
 	}
-	return 2
+	// Sequences of two letters are rare; a letter may as well be text.
+	return 1
 }
 
 // plainLines are lines without escape sequences; it is l itself if there are

@@ -49,7 +49,8 @@ var programs = table(
 	// Languages and their test runners.
 	row("go", program{sub: map[string]program{
 		"test": is(TestOutput, GoTest), "build": is(Build, GoBuild), "vet": is(Build, GoBuild), "install": is(Build, GoBuild),
-		"generate": is(Build, GoBuild), "get": install, "mod": install, "list": entries, "work": install,
+		"generate": is(Build, GoBuild), "get": install, "list": entries,
+		"mod": {sub: map[string]program{"graph": entries, "why": document, "edit": document, "": install}}, "work": install,
 		"doc": document, "env": document, "fmt": entries, "version": nothing, "clean": nothing,
 	}}),
 	row("gotestsum richgo", is(TestOutput, GoTest)),
@@ -58,7 +59,7 @@ var programs = table(
 	row("cargo", program{sub: map[string]program{
 		"test": is(TestOutput, Cargo), "nextest": is(TestOutput, Cargo), "t": is(TestOutput, Cargo),
 		"build": is(Build, Cargo), "b": is(Build, Cargo), "check": is(Build, Cargo), "c": is(Build, Cargo), "clippy": is(Build, Cargo),
-		"bench": is(Build, Cargo), "doc": is(Build, Cargo), "fix": is(Build, Cargo), "install": is(Build, Cargo), "rustc": is(Build, Cargo),
+		"bench": is(Build, Cargo), "audit": linter, "deny": linter, "doc": is(Build, Cargo), "fix": is(Build, Cargo), "install": is(Build, Cargo), "rustc": is(Build, Cargo),
 		"fetch": install, "update": install, "add": install, "tree": entries, "metadata": is(JSON, NoTool),
 	}}),
 	row("rustc", is(Build, Cargo)),
@@ -99,7 +100,7 @@ var programs = table(
 	// Package managers.
 	row("npm pnpm yarn bun", program{sub: map[string]program{
 		"install": install, "i": install, "ci": install, "add": install, "update": install, "up": install, "upgrade": install,
-		"remove": install, "uninstall": install, "audit": install, "outdated": install, "dedupe": install, "prune": install, "link": install,
+		"remove": install, "uninstall": install, "audit": linter, "outdated": entries, "dedupe": install, "prune": install, "link": install,
 		"test": {kind: scripts}, "t": is(TestOutput, Make), "tst": is(TestOutput, Make), "run": {kind: scripts}, "run-script": {kind: scripts}, "start": {kind: scripts},
 		"exec": {kind: wraps}, "dlx": {kind: wraps}, "x": {kind: wraps},
 		"ls": entries, "list": entries, "why": entries, "view": document, "info": document, "config": document,

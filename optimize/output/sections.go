@@ -21,6 +21,7 @@ const (
 	toRace              // go: DATA RACE, to a line of ===
 	toNextCTest         // ctest: ***Failed, to the next test
 	toBoxEnd            // terraform: ╷ ... ╵
+	toPlan              // terraform: what will be done, to the plan's totals
 	toBlank             // to the next blank line
 	toTestStart         // not a section: what the test wrote stands before this line
 )
@@ -74,7 +75,14 @@ func sectionOf(lines *Lines, i int) section {
 		if hasPrefix(t, "* What went wrong:") {
 			return toBuildEnd
 		}
+	case 'O', 'C', 'N':
+		if hasPrefix(t, "OpenTofu will perform") || hasPrefix(t, "Changes to Outputs:") || hasPrefix(t, "Note: Objects have changed") {
+			return toPlan
+		}
 	case 'T':
+		if hasPrefix(t, "Terraform will perform") {
+			return toPlan
+		}
 		if hasPrefix(t, "There was ") && isDigit(byteAt(t, 10)) || hasPrefix(t, "There were ") && isDigit(byteAt(t, 11)) {
 			return toNextRun
 		}
@@ -164,6 +172,8 @@ func (s section) ends(line []byte) bool {
 		return hasPrefix(t, "Start ") || bytes.Contains(t, []byte("Test #")) || bytes.Contains(t, []byte("% tests passed"))
 	case toBoxEnd:
 		return string(t) == "╵" || !hasPrefix(t, "│")
+	case toPlan:
+		return hasPrefix(t, "Plan:") || hasPrefix(t, "No changes.")
 	case toBlank:
 		return len(t) == 0 || Passing(line)
 	}
@@ -173,7 +183,7 @@ func (s section) ends(line []byte) bool {
 // closedBy reports whether the line that ends the section s belongs to it.
 func (s section) closedBy(line []byte) bool {
 	switch s {
-	case toFence, toBoxEnd, toRace, toResult:
+	case toFence, toBoxEnd, toRace, toResult, toPlan:
 		return true
 	}
 	return false
