@@ -1,8 +1,10 @@
 package optimize_test
 
 import (
+	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
@@ -10,6 +12,9 @@ import (
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/caveman"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/headroom"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/reasoning"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/rtk"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/squoze"
 )
 
 // passesOf builds the passes that a header value like
@@ -57,6 +62,24 @@ func passesOf(t testing.TB, header string) (passes []optimize.Pass, ok bool) {
 
 // builders make the passes by name; nil if there is no such level.
 var builders = map[string]func(level string, params map[string]int) optimize.Pass{
+	"squoze": func(level string, _ map[string]int) optimize.Pass {
+		if level == "" || level == "on" {
+			return squozeEngine().Pass("")
+		}
+		return nil
+	},
+	"rtk": func(level string, _ map[string]int) optimize.Pass {
+		if p, err := rtk.New(level, rtkMemo()); err == nil {
+			return p
+		}
+		return nil
+	},
+	"reasoning": func(level string, _ map[string]int) optimize.Pass {
+		if p, ok := reasoning.New(level); ok {
+			return p
+		}
+		return nil
+	},
 	"headroom": func(level string, params map[string]int) optimize.Pass {
 		if p, ok := headroom.New(level, params["keep"], params["reserve"]); ok {
 			return p
@@ -69,6 +92,25 @@ var builders = map[string]func(level string, params map[string]int) optimize.Pas
 		}
 		return nil
 	},
+}
+
+// What the passes remember, shared by all tests; forgetful switches it off.
+var (
+	forgetful    = os.Getenv(childEnv) != ""
+	rtkMemo      = sync.OnceValue(func() *rtk.Memo { return memoUnless(forgetful) })
+	squozeEngine = sync.OnceValue(func() *squoze.Engine {
+		if forgetful {
+			return squoze.New(squoze.Config{MemoBytes: -1})
+		}
+		return squoze.New(squoze.Config{})
+	})
+)
+
+func memoUnless(forgetful bool) *rtk.Memo {
+	if forgetful {
+		return nil
+	}
+	return rtk.NewMemo(64 << 20)
 }
 
 // run sends a body through the passes; it comes back as it is if nothing

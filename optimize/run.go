@@ -55,6 +55,7 @@ var (
 	errInvalid = errors.New("the pass made a text that is not a valid JSON string")
 	errUTF8    = errors.New("the pass made invalid UTF-8 out of valid")
 	errEmpty   = errors.New("the pass made an empty text")
+	errNothing = errors.New("the pass dropped every message")
 	errShape   = errors.New("the pass changed the length of New or Drop")
 )
 
@@ -170,6 +171,9 @@ func (d *Draft) apply(p Pass) (out Outcome, fault *Panic) {
 func (d *Draft) measure(pass string) (size int, fault *Panic) {
 	if len(d.New) != len(d.Req.Blocks) || len(d.Drop) != len(d.Req.Messages) {
 		return 0, &Panic{Pass: pass, Value: errShape}
+	}
+	if len(d.Drop) > 0 && !slices.Contains(d.Drop, false) {
+		return 0, &Panic{Pass: pass, Value: errNothing}
 	}
 	d.collect()
 	src := d.Req.Doc.Source()
