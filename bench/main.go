@@ -33,6 +33,7 @@ func init() {
 		{"matrix", "every mode, profile and body against plain Caddy", runMatrix},
 		{"compare", "a run of the matrix against the recorded one", runCompare},
 		{"tiers", "small requests at rising concurrency", runTiers},
+		{"stream", "event streams: added delay, order, memory", runStream},
 	}
 }
 

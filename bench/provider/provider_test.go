@@ -319,7 +319,7 @@ func TestRender(t *testing.T) {
 				`{"model":"m","max_tokens":9,"input":"x","messages":[{"role":"user","content":"x"}]}`,
 			} {
 				got, err := io.ReadAll(post(t, url+path, body, map[string]string{"Bench-Id": "77"}).Body)
-				if want := p.Render(path, []byte(body), 77); err != nil || len(want) == 0 || !bytes.Equal(got, want) {
+				if want := bytes.Join(p.Render(path, []byte(body), 77), nil); err != nil || len(want) == 0 || !bytes.Equal(got, want) {
 					t.Errorf("%s: got\n%s\nwant\n%s\n%v", path, got, want, err)
 				}
 			}

@@ -26,9 +26,10 @@ func (p *Provider) render(a *ask) {
 	}
 }
 
-// Render is the complete body of the answer to a request for path with that
-// body and Bench-Id, as a client must receive it.
-func (p *Provider) Render(path string, body []byte, id uint64) []byte {
+// Render is the body of the answer to a request for path with that body and
+// Bench-Id, as a client must receive it: the frames of a stream, or one piece
+// of JSON. It is nil for a body that would be refused.
+func (p *Provider) Render(path string, body []byte, id uint64) [][]byte {
 	var a ask
 	a.reset("POST", path)
 	a.keepBody(body, true)
@@ -39,7 +40,13 @@ func (p *Provider) Render(path string, body []byte, id uint64) []byte {
 	a.id = id
 	a.answer.reset()
 	p.render(&a)
-	return a.answer.buf
+	var frames [][]byte
+	from := 0
+	for _, end := range a.answer.ends {
+		frames = append(frames, a.answer.buf[from:end])
+		from = end
+	}
+	return frames
 }
 
 // vocabulary is what the answers consist of.
