@@ -340,8 +340,7 @@ func (w *worker) compute(hint output.Hint, gate int, raw []byte) *result {
 			}
 		}
 	}
-	// The rows of a list say nothing without its pattern: no pointer leads there.
-	if w.engine.config.References != ReferenceOff && len(inner) >= runBytes && res.step != StepList && !oddLineEnds(inner) {
+	if w.engine.config.References != ReferenceOff && len(inner) >= runBytes && !oddLineEnds(inner) {
 		w.lines.split(inner)
 		res.lines = w.lines.clone()
 		res.sum = xxhash.Sum64(inner)
