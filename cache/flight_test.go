@@ -252,58 +252,60 @@ func TestLastClientLeaves(t *testing.T) {
 }
 
 // A call that fails before the first byte is made again for those who wait,
-// one at a time.
+// once for all of them.
 func TestReelection(t *testing.T) {
 	d := dialects[0]
 	for name, fail := range map[string]func(w http.ResponseWriter){
-		"abort":  abort,
-		"status": func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
-		"header": func(w http.ResponseWriter) { head(w); panic(http.ErrAbortHandler) },
+		"abort":         abort,
+		"status":        func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"header alone":  func(w http.ResponseWriter) { head(w); panic(http.ErrAbortHandler) },
+		"another shape": func(w http.ResponseWriter) { jsonAnswer(d.answer)(w, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, Policy{Mode: Exact}, func(t *testing.T, s *site, provider *scripted) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t, Policy{Mode: Exact}, Options{})
+				gate := make(chan struct{})
+				s.provider = func(w http.ResponseWriter, r *http.Request) {
+					<-gate
+					if s.calls.Load() == 1 {
+						fail(w)
+						return
+					}
+					<-gate
+					streamAnswer(d.stream...)(w, r)
+				}
 				first, firstDone := s.start(t.Context(), newClient(), d.path, d.askStream)
 				synctest.Wait()
 				var got []*reply
 				var done []<-chan struct{}
-				for range 5 {
+				const n = 5
+				for range n {
 					g, c := s.start(t.Context(), newClient(), d.path, d.askStream)
 					got, done = append(got, g), append(done, c)
 				}
 				synctest.Wait()
-				provider.steps <- fail
-				synctest.Wait()
-				if calls := s.calls.Load(); calls != 2 {
-					t.Fatalf("%d calls after the first one failed", calls)
-				}
-				if name == "status" {
-					provider.steps <- func(http.ResponseWriter) {} // one of the two gets it
-				}
-				for _, e := range d.stream {
-					e := e
-					provider.steps <- func(w http.ResponseWriter) {
-						w.Header().Set("Content-Type", "text/event-stream")
-						event(e)(w)
-					}
-				}
-				close(provider.steps)
+				gate <- struct{}{}
 				<-firstDone
-				for i := range got {
+				synctest.Wait()
+				want := int64(2)
+				if name == "another shape" {
+					want = 1 + n // every call would bring the same
+				}
+				if calls := s.calls.Load(); calls != want {
+					t.Errorf("%d calls after the first one failed, expected %d", calls, want)
+				}
+				close(gate)
+				for i, g := range got {
 					<-done[i]
-				}
-				if name != "status" && !first.broken {
-					t.Error("the first client's answer was not broken off")
-				}
-				if name == "status" {
-					return // the two calls share the script, see TestStatusIsNotShared
-				}
-				for _, g := range got {
 					if g.Body.String() != strings.Join(d.stream, "") || g.broken {
 						t.Errorf("a follower got %q", g.Body)
 					}
 				}
-				if s.calls.Load() != 2 {
-					t.Errorf("%d calls", s.calls.Load())
+				if calls := s.calls.Load(); calls != want {
+					t.Errorf("%d calls at last", calls)
+				}
+				if first.Body.String() == strings.Join(d.stream, "") {
+					t.Error("the first client got an answer that was not its own")
 				}
 			})
 		})

@@ -43,6 +43,16 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// resealed is the record b with the checksum that fits it.
+func resealed(b []byte) string {
+	end := len(b) - recordTail
+	sum := checksum(b[:end])
+	for i := range recordTail {
+		b[end+i] = byte(sum >> (8 * i))
+	}
+	return string(b)
+}
+
 // Whatever bytes stand where a record is expected, with a checksum that fits
 // or without, they are an error and not a panic.
 func FuzzOpenRecord(f *testing.F) {

@@ -1,3 +1,5 @@
+//go:build unix
+
 package cache
 
 import (
@@ -115,16 +117,6 @@ func TestPoisonedServer(t *testing.T) {
 			}
 		})
 	}
-}
-
-// resealed is the record b with the checksum that fits it.
-func resealed(b []byte) string {
-	end := len(b) - recordTail
-	sum := checksum(b[:end])
-	for i := range recordTail {
-		b[end+i] = byte(sum >> (8 * i))
-	}
-	return string(b)
 }
 
 // An old record that a server brings back is served no longer than it was
