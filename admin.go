@@ -112,7 +112,9 @@ func serveDashboard(w http.ResponseWriter, _ *http.Request) error {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
+	// Caddy's admin endpoint answers a browser only if it says where it comes
+	// from, and for the page's own GET requests that is the Referer.
+	h.Set("Referrer-Policy", "same-origin")
 	_, err = w.Write(page)
 	return err
 }
@@ -156,6 +158,9 @@ type view struct {
 	Cache     []cacheView    `json:"cache"`
 }
 
+// livePoints is how many points of time a chart has room for.
+const livePoints = 120
+
 // serveLive sends the view as server-sent events whenever something happened.
 func serveLive(w http.ResponseWriter, r *http.Request) error {
 	span, filter, err := rangeAndFilter(r.URL.Query())
@@ -167,7 +172,7 @@ func serveLive(w http.ResponseWriter, r *http.Request) error {
 	flush := http.NewResponseController(w).Flush
 	for {
 		changed := observatory.Changed()
-		data, err := json.Marshal(view{observatory.Summarize(span, filter), observatory.Recent(50, filter), providerViews(), cacheViews()})
+		data, err := json.Marshal(view{observatory.Summarize(span, filter).Coarsen(livePoints), observatory.Recent(50, filter), providerViews(), cacheViews()})
 		if err != nil {
 			return err
 		}
