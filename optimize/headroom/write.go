@@ -108,8 +108,8 @@ func (w *walk) insert(at int, text []byte) {
 	w.d.Insert = append(w.d.Insert, jsonspan.Edit{Span: jsonspan.Span{Start: at, End: at}, New: text})
 }
 
-// line is the marker. Its reference is made of the references to all dropped
-// texts.
+// line is the marker. Its reference is that of all dropped texts as they came,
+// one after the other, a long one represented by its own reference.
 func (w *walk) line() []byte {
 	w.text = w.text[:0]
 	for i, m := range w.r.Messages {
@@ -117,7 +117,11 @@ func (w *walk) line() []byte {
 			continue
 		}
 		for b := m.First; b < m.End; b++ {
-			w.text = append(w.text, remember(saltRef, w.r.Doc.Raw(w.r.Blocks[b].Node), refOf).text...)
+			raw := w.r.Doc.Raw(w.r.Blocks[b].Node)
+			if len(raw) >= memoFrom {
+				raw = remember(saltRef, raw, refOf).text
+			}
+			w.text = append(w.text, raw...)
 		}
 	}
 	return marker.Append(nil, name, w.dropped, "messages", "the oldest after the task", marker.Ref(w.text))
