@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/cases"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/output"
 )
 
 var goTestRun = filler("ok  \texample.test/shop/early%d\t0.01s", 200) + "--- FAIL: TestLedgerClose (0.01s)\n    ledger_test.go:88: got 4107, want 4170\n" + filler("ok  \texample.test/shop/late%d\t0.01s", 200)
@@ -25,8 +26,8 @@ func TestFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hint := hintOf((&adapter.Request{}).Args(-1))
-	if hint.Class != 0 || hint.File {
+	hint := output.HintOf((&adapter.Request{}).Args(-1))
+	if hint != (output.Hint{}) {
 		t.Errorf("without a call there is a hint: %+v", hint)
 	}
 	want, r := run(t, Standard, "go test ./...", goTestRun)

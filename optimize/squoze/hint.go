@@ -6,13 +6,6 @@ import (
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/output"
 )
 
-var (
-	// commandKeys are the arguments in which tools take a command line or an
-	// argument vector; pathKeys those in which they take a file or a URL.
-	commandKeys = [...]string{"command", "cmd", "commands", "script", "commandLine", "command_line", "CommandLine", "bash_command", "shell_command", "argv", "input"}
-	pathKeys    = [...]string{"file_path", "path", "filePath", "filename", "file", "absolute_path", "target_file", "relative_workspace_path", "url", "uri"}
-)
-
 // hints reads calls. What it read of a call it remembers by the call's
 // arguments as they stand in the body.
 type hints struct{ memo *memo.Memo[hinted] }
@@ -37,26 +30,7 @@ func (h hints) of(req *adapter.Request, call int) output.Hint {
 		return got.hint
 	}
 	args := req.Args(call)
-	got := hinted{tool: args.Tool(), hint: readCall(args)}
+	got := hinted{tool: args.Tool(), hint: output.HintOf(args)}
 	h.memo.Put(0, raw, got, len(got.tool)+32)
 	return got.hint
-}
-
-func readCall(args adapter.CallArgs) output.Hint {
-	var command string
-	for _, key := range commandKeys {
-		if s, ok := args.String(key); ok {
-			command = s
-			break
-		}
-		if list, ok := args.Strings(key); ok {
-			command = output.JoinArgs(list)
-			break
-		}
-	}
-	if rest, ok := args.Strings("args"); ok && command != "" {
-		command += " " + output.JoinArgs(rest) // {"command":"go","args":["test"]}
-	}
-	path, _ := args.String(pathKeys[:]...)
-	return output.HintFor(args.Tool(), command, path)
 }
