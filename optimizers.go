@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/caveman"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/headroom"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/reasoning"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/rtk"
 )
 
@@ -42,6 +43,9 @@ func (h *Handler) buildPasses(s settings) []optimize.Pass {
 		case optRTK:
 			p, err := rtk.New(set.level, rtkMemo)
 			add(i, p, err == nil)
+		case optReasoning:
+			p, ok := reasoning.New(set.level)
+			add(i, p, ok)
 		case optHeadroom:
 			p, ok := headroom.New(set.level, set.keep, set.reserve)
 			add(i, p, ok)
