@@ -58,9 +58,11 @@ type shape struct {
 
 // looseGroup is a set of shapes that differ in names only.
 type looseGroup struct {
-	lines, shapes int
-	folds         bool
-	first, last   int
+	common      int // lines of shapes that repeat
+	rare        int // lines of the others
+	shapes      int // how many others
+	folds       bool
+	first, last int // of the rare lines
 }
 
 // fold appends the lines to dst with those elided that neither matter nor say
@@ -162,31 +164,37 @@ func (f *folder) addShape(text string, i int) {
 	f.shapes = append(f.shapes, shape{text: text, first: i, group: -1, fields: fields})
 }
 
-// decide says which shapes fold: those that repeat; and where a name differs
-// in most lines, so that each is a shape of its own, all of them together.
+// decide says which shapes fold: those that repeat; and rare ones that are
+// many of one loose shape, where most lines are rare: then the name in them is
+// another in each line, and no signal. Where most lines share a few names, a
+// rare name is one.
 func (f *folder) decide() {
 	f.passing.folds = f.passing.count >= foldMin
 	for i := range f.shapes {
 		s := &f.shapes[i]
-		if s.folds = s.count >= foldMin; s.folds {
-			continue
-		}
 		f.second = appendLoose(f.second[:0], append(f.scratch[:0], s.text...))
 		g, ok := f.loose[string(f.second)]
 		if !ok {
 			g = int32(len(f.groups))
 			f.loose[string(f.second)] = g
-			f.groups = append(f.groups, looseGroup{first: s.first, last: s.last})
+			f.groups = append(f.groups, looseGroup{first: -1, last: -1})
+		}
+		p := &f.groups[g]
+		if s.folds = s.count >= foldMin; s.folds {
+			p.common += s.count
+			continue
 		}
 		s.group = g
-		p := &f.groups[g]
-		p.lines += s.count
+		if p.first < 0 || s.first < p.first {
+			p.first = s.first
+		}
+		p.last = max(p.last, s.last)
+		p.rare += s.count
 		p.shapes++
-		p.first, p.last = min(p.first, s.first), max(p.last, s.last)
 	}
 	for i := range f.groups {
 		p := &f.groups[i]
-		p.folds = p.shapes >= 2*foldMin && 2*p.shapes > p.lines
+		p.folds = p.shapes >= 2*foldMin && p.rare > p.common
 	}
 	for i := range f.shapes {
 		if s := &f.shapes[i]; s.group >= 0 && f.groups[s.group].folds {
