@@ -34,6 +34,7 @@ func init() {
 		{"compare", "a run of the matrix against the recorded one", runCompare},
 		{"tiers", "small requests at rising concurrency", runTiers},
 		{"stream", "event streams: added delay, order, memory", runStream},
+		{"memory", "what a server holds while requests are under way", runMemory},
 	}
 }
 

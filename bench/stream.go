@@ -234,7 +234,7 @@ func (s *streaming) sample(ctx context.Context, server *server, n int) (streamSa
 	defer stop()
 	var wg sync.WaitGroup
 	for _, st := range streams {
-		wg.Go(func() { s.follow(ctx, server, st) })
+		wg.Go(func() { s.follow(ctx, server, st, n) })
 	}
 	wg.Wait()
 	if err := context.Cause(ctx); err != nil {
@@ -270,10 +270,16 @@ func (s *streaming) sample(ctx context.Context, server *server, n int) (streamSa
 	return out, nil
 }
 
-// follow sends the request of a stream and checks every byte that comes back.
-func (s *streaming) follow(ctx context.Context, server *server, st *stream) {
+// startEvery is the mean time between the beginnings of two streams, when
+// there are many.
+const startEvery = 200 * time.Microsecond
+
+// follow sends the request of one of n streams and checks every byte that
+// comes back.
+func (s *streaming) follow(ctx context.Context, server *server, st *stream, n int) {
 	// Streams do not begin at one moment, nor do their deltas come at one.
-	timer := time.NewTimer(time.Duration(rand.Int64N(int64(max(s.gap, 1)))))
+	ramp := max(s.gap, time.Duration(n)*startEvery, 1)
+	timer := time.NewTimer(time.Duration(rand.Int64N(int64(ramp))))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

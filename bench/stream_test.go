@@ -89,7 +89,7 @@ func TestFollow(t *testing.T) {
 	}
 	defer conn.Close()
 	st := &stream{conn: conn, id: 1}
-	s.follow(context.Background(), &server{addr: upstreamAddrs{proc.Plain: addr}}, st)
+	s.follow(context.Background(), &server{addr: upstreamAddrs{proc.Plain: addr}}, st, 1)
 	if st.err != nil || sent.Load() != 7 || st.ttft.Count() != 1 || st.gaps.Count() != 4 || st.transit.Count() != 7 || st.transit.Max() > st.ttft.Max()+time.Hour {
 		t.Errorf("%v: %d frames sent, %d, %d and %d times", st.err, sent.Load(), st.ttft.Count(), st.gaps.Count(), st.transit.Count())
 	}
@@ -99,7 +99,7 @@ func TestFollow(t *testing.T) {
 	s.times.Store(newSendTimes(1<<40, 1, 7))
 	p2 := provider.New(provider.Config{Frames: 4})
 	s.rig.up = &upstream{provider: p2} // expects another stream
-	s.follow(context.Background(), &server{addr: upstreamAddrs{proc.Plain: addr}}, other)
+	s.follow(context.Background(), &server{addr: upstreamAddrs{proc.Plain: addr}}, other, 1)
 	if other.err == nil {
 		t.Error("a stream with other bytes is complete")
 	}
