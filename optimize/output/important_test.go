@@ -117,6 +117,13 @@ func TestNeedlesFound(t *testing.T) {
 			}
 		}
 	}
+	seen := map[string]bool{}
+	for _, n := range needles {
+		if seen[n.text] {
+			t.Errorf("%q stands twice", n.text)
+		}
+		seen[n.text] = true
+	}
 	if len(search.lists) > 1<<16 {
 		t.Error("too many lists for the index")
 	}

@@ -74,6 +74,7 @@ type keeper struct {
 	details bool
 	depth   int // details: the indent of the line they belong to
 	blanks  int // details: blank lines since the last one
+	trail   int // how many lines right behind the failure stay, whatever they are
 
 	last     int           // the last important line, -1 at first
 	running  int           // where the running test began (gtest, XCTest), -1 at first
@@ -250,13 +251,23 @@ const maxBlanks = 2
 // detail keeps line i if it is a detail of the failure before it, and ends the
 // details if it is not.
 func (k *keeper) detail(i int, line []byte, width int) {
-	if k.blanks > maxBlanks || Passing(line) || kbuild(line) || cargoStep(line, width) || width <= k.depth && !detailLine(line) {
+	routine := Passing(line) || kbuild(line) || cargoStep(line, width)
+	if k.blanks > maxBlanks || routine || width <= k.depth && !detailLine(line) {
+		if k.trail > 0 && k.blanks == 0 && !routine && !progressing(line) && !recordStart(line) && sectionOf(k.lines, i) == noSection {
+			k.trail--
+			k.keep.Add(i)
+			return
+		}
 		k.details = false
 		return
 	}
 	k.keep.AddRange(i-k.blanks, i+1)
-	k.blanks = 0
+	k.blanks, k.trail = 0, 0
 }
+
+// maxTrail is how many lines right behind a failure stay though nothing shows
+// that they belong to it: a message may go on in any form.
+const maxTrail = 2
 
 // failure keeps the important line i with what stands in front of it, and
 // opens what may follow.
@@ -274,7 +285,10 @@ func (k *keeper) failure(i int, line []byte, width int, sev Severity) {
 	if !k.details || width <= k.depth || k.blanks > maxBlanks {
 		k.depth = width
 	}
-	k.details, k.blanks = true, 0
+	k.details, k.blanks, k.trail = true, 0, 0
+	if sev == Failure && k.class != Log {
+		k.trail = maxTrail
+	}
 	k.context(i, width)
 	k.noteGo(line)
 	k.section = sectionOf(k.lines, i)

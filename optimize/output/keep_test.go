@@ -355,6 +355,12 @@ var keepCases = []keepCase{
 +> Run with --scan to get full insights.
 +
 +BUILD FAILED in 3s`},
+	{"message in many lines", "make", Build, "  CC      build/obj/m_%d.o", `
++ERROR: the generator is too old
++please install version 4 or newer
++(see the wiki)
+-this was the third line behind it
+-  CC      build/obj/next.o`},
 	{"javac", "javac *.java", Build, "[parsing started SimpleFileObject[/src/M%d.java]]", `
 +Main.java:5: error: ';' expected
 +        int x = 1
@@ -623,7 +629,7 @@ func TestKeep(t *testing.T) {
 			}
 			around := 0
 			for i := range lines.Len() {
-				if (i < first-1 || i > first+len(marks)) && keep.Has(i) {
+				if (i < first-1 || i > first+len(marks)+maxTrail) && keep.Has(i) {
 					if around++; around < 4 {
 						t.Errorf("kept the routine line %q", lines.Line(i))
 					}

@@ -34,9 +34,8 @@ const (
 	urgent                // a syslog priority of error or above follows
 )
 
-// needles is the one list of what makes a line important. Words of two lists
-// never overlap in meaning: what a needle does not say by itself is said by
-// its rule. Marks at the start of a line are in startSeverity.
+// needles is the one list of what makes a line important, wherever it stands in
+// it. What makes one only at its start is in startSeverity.
 var needles = []needle{
 	{"error", Failure, counted}, {"err!", Failure, anywhere}, {" err ", Failure, anywhere}, {" err=", Failure, value}, {" err:", Failure, value},
 	{"[err", Failure, anywhere}, {`"err"`, Failure, value}, {"fail", Failure, suffix}, {"fatal", Failure, counted}, {"panic", Failure, counted},
