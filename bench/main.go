@@ -35,6 +35,7 @@ func init() {
 		{"tiers", "small requests at rising concurrency", runTiers},
 		{"stream", "event streams: added delay, order, memory", runStream},
 		{"memory", "what a server holds while requests are under way", runMemory},
+		{"logcost", "what access and debug logs cost, and what is in them", runLogcost},
 	}
 }
 

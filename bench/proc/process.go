@@ -171,3 +171,6 @@ func FreeAddrs(n int) ([]string, error) {
 	}
 	return addrs, nil
 }
+
+// Stderr is the file that holds what the server writes to its standard error.
+func (p *Process) Stderr() string { return p.stderr }
