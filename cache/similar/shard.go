@@ -16,9 +16,11 @@ type shard struct {
 	n           int
 
 	// Room to work in, under the write lock.
-	space [maxParts]uint64
-	set   crowdSet
-	_     [64]byte // keeps the locks of two shards off one cache line
+	partSums [maxParts]uint64
+	partTags [maxParts]uint32
+	touched  uint64
+	set      crowdSet
+	_        [64]byte // keeps the locks of two shards off one cache line
 }
 
 // partitionHash is the hash of a partition as the guard narrows it. Its low
@@ -89,12 +91,19 @@ func (s *shard) signatures(k int) *tagIndex {
 	return &s.short
 }
 
-// sums returns the sums of the parts of e.
-func (s *shard) sums(x *Index, e *entry) []uint64 {
-	sums := s.space[:x.parts[e.n]]
+// tags returns the tags of the parts of e, whose partition has the given hash,
+// and the index they are in.
+func (s *shard) tags(x *Index, e *entry, hash uint64) ([]uint32, *tagIndex) {
+	k := int(x.parts[e.n])
+	sums, tags := s.partSums[:k], s.partTags[:k]
 	clear(sums)
 	addUp(s.store.wordsOf(e), sums)
-	return sums
+	signatures := s.signatures(k)
+	for p, sum := range sums {
+		tags[p] = signatureTag(hash, sum, p, k)
+		s.touched ^= signatures.tags.touch(tags[p])
+	}
+	return tags, signatures
 }
 
 // sign files the entry ref under its signatures.
@@ -104,13 +113,10 @@ func (s *shard) sign(x *Index, ref uint32) {
 	s.sizes.add(int(e.n))
 	hash := partitionHash(e.partition, e.fingerprint)
 	var joined crowdSet
-	sums := s.sums(x, e)
-	k := len(sums)
-	signatures := s.signatures(k)
+	tags, signatures := s.tags(x, e, hash)
 	var full [crowdParts]uint32 // tags of buckets that are to become a crowd
 	n := 0
-	for p, sum := range sums {
-		tag := signatureTag(hash, sum, p, k)
+	for _, tag := range tags {
 		b := signatures.add(&s.store, tag, it)
 		switch {
 		case b == nil:
@@ -119,13 +125,14 @@ func (s *shard) sign(x *Index, ref uint32) {
 			if joined.add(b.crowd) {
 				b.crowd.add(x, &s.store, it)
 			}
-		case len(b.items) >= x.crowdAt && k <= crowdParts:
+		case len(b.items) >= x.crowdAt && len(tags) <= crowdParts:
 			full[n] = tag
 			n++
 		}
 	}
+	k := uint64(len(tags)) // gather works in the room of tags
 	for _, tag := range full[:n] {
-		s.gather(x, tag, mix(hash, uint64(k)))
+		s.gather(x, tag, mix(hash, k))
 	}
 }
 
@@ -186,9 +193,9 @@ func (s *shard) crowdsOf(x *Index, ref uint32) *crowdSet {
 	hash := partitionHash(e.partition, e.fingerprint)
 	set := &s.set
 	set.n = 0
-	sums := s.sums(x, e)
-	for p, sum := range sums {
-		b := s.short.bucketOf(s.short.tags.find(signatureTag(hash, sum, p, len(sums))))
+	tags, signatures := s.tags(x, e, hash)
+	for _, tag := range tags {
+		b := signatures.bucketOf(signatures.tags.find(tag))
 		if b != nil && b.crowd != nil {
 			set.add(b.crowd)
 		}
@@ -202,10 +209,8 @@ func (s *shard) unsign(x *Index, ref uint32) {
 	s.sizes.remove(int(e.n))
 	hash := partitionHash(e.partition, e.fingerprint)
 	var left crowdSet
-	sums := s.sums(x, e)
-	signatures := s.signatures(len(sums))
-	for p, sum := range sums {
-		tag := signatureTag(hash, sum, p, len(sums))
+	tags, signatures := s.tags(x, e, hash)
+	for _, tag := range tags {
 		b := signatures.bucketOf(signatures.tags.find(tag))
 		if b == nil || b.crowd == nil {
 			signatures.remove(tag, ref)

@@ -52,6 +52,16 @@ func (t *tagTable) find(tag uint32) uint32 {
 	}
 }
 
+// touch loads the slot where tag would stand. Touching all tags of an entry
+// before they are looked up lets the memory answer all at once.
+func (t *tagTable) touch(tag uint32) uint64 {
+	slots := t.slotsOf(tag)
+	if len(slots) == 0 {
+		return 0
+	}
+	return slots[tag&uint32(len(slots)-1)]
+}
+
 // put sets the reference of tag.
 func (t *tagTable) put(tag, ref uint32) {
 	if t.dir == nil {
