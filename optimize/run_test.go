@@ -8,7 +8,9 @@ import (
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/testbody"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/caveman"
 )
 
 // pass is a pass made for a test.
@@ -235,6 +237,41 @@ func TestRequestsWithoutTexts(t *testing.T) {
 		_ = req.Parse(adapter.Chat, []byte(body)) // an error leaves an empty view
 		if res := optimize.Run(&req, []optimize.Pass{p}, nil); res.Body != nil || res.Panic != nil || called {
 			t.Errorf("%s: %+v, called: %v", body, res, called)
+		}
+	}
+}
+
+// TestUntouchedAllocatesNothing: a request that no optimizer changes leaves
+// nothing behind for the garbage collector.
+func TestUntouchedAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes pools forget")
+	}
+	body := []byte(strings.Replace(three, `[`, `[{"role":"system","content":"`+caveman.Directive(caveman.Lite)+`"},`, 1))
+	for _, f := range []struct {
+		format adapter.Format
+		body   []byte
+	}{
+		{adapter.Chat, body},
+		{adapter.Chat, testbody.Small()},
+		{adapter.Embeddings, []byte(`{"model":"m","input":["a","b"]}`)},
+	} {
+		for _, header := range []string{"rtk=aggressive", "squoze=on", "reasoning=low", "headroom=auto", "caveman=full", "rtk=auto, reasoning=auto, headroom=auto, caveman=auto"} {
+			if strings.Contains(header, "caveman") && string(f.body) == string(testbody.Small()) {
+				continue // it has no directive yet
+			}
+			passes, _ := passesOf(t, header)
+			req := new(adapter.Request)
+			if n := testing.AllocsPerRun(100, func() {
+				if err := req.Parse(f.format, f.body); err != nil {
+					t.Fatal(err)
+				}
+				if res := optimize.Run(req, passes, nil); res.Body != nil || res.Panic != nil {
+					t.Fatalf("%s changes %s", header, f.body)
+				}
+			}); n != 0 {
+				t.Errorf("%s, %v: %v allocations", header, f.format, n)
+			}
 		}
 	}
 }

@@ -160,20 +160,3 @@ func TestUnknownLevel(t *testing.T) {
 		}
 	}
 }
-
-func TestNothingToDoAllocatesNothing(t *testing.T) {
-	p, _ := caveman.New(caveman.Full)
-	passes := []optimize.Pass{p}
-	var req adapter.Request
-	body := []byte(`{"messages":[{"role":"system","content":"` + caveman.Directive(caveman.Lite) + `"},{"role":"user","content":"hi"}]}`)
-	if err := req.Parse(adapter.Chat, body); err != nil {
-		t.Fatal(err)
-	}
-	if n := testing.AllocsPerRun(100, func() {
-		if res := optimize.Run(&req, passes, nil); res.Body != nil {
-			t.Fatal("changed")
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
