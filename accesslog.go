@@ -3,7 +3,6 @@ package llmgateway
 import (
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -12,20 +11,26 @@ import (
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 )
 
 // Caddy's access log hides Authorization and cookies, but not the headers and
-// the query parameter below, in which LLM clients send their credentials. It
+// the query parameters of adapter.Carriers, in which LLM clients send their credentials. It
 // copies the request before any handler runs, so a handler cannot hide them
 // there. For a request that carries one of them the gateway therefore tells
 // Caddy to skip its entry and writes the same entry, through the same loggers
 // and with the same fields, with the credential replaced.
 
 // credentialHeaders are request headers that Caddy's logs do not hide.
-var credentialHeaders = []string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
-
-// credentialParam is the query parameter that carries a credential.
-const credentialParam = "key"
+var credentialHeaders = func() (names []string) {
+	for _, c := range adapter.Carriers {
+		if c.Header != "" && c.Header != "Authorization" {
+			names = append(names, c.Header)
+		}
+	}
+	return names
+}()
 
 const redacted = "REDACTED"
 
@@ -65,7 +70,7 @@ func carriesCredential(r *http.Request) bool {
 			return true
 		}
 	}
-	return r.URL.RawQuery != "" && r.URL.Query().Has(credentialParam)
+	return adapter.HasQueryCredentials(r.URL.RawQuery)
 }
 
 // redactRequest returns a copy of r, as it came in, without credentials.
@@ -83,21 +88,14 @@ func redactRequest(r *http.Request) *http.Request {
 	return c
 }
 
-// redactURI replaces the values of the credential parameter in uri and leaves
-// the rest as it stands.
+// redactURI replaces the values of credential parameters in uri and leaves the
+// rest as it stands.
 func redactURI(uri string) string {
 	path, query, ok := strings.Cut(uri, "?")
 	if !ok {
 		return uri
 	}
-	params := strings.Split(query, "&")
-	for i, param := range params {
-		name, _, _ := strings.Cut(param, "=")
-		if plain, err := url.QueryUnescape(name); err == nil && plain == credentialParam {
-			params[i] = name + "=" + redacted
-		}
-	}
-	return path + "?" + strings.Join(params, "&")
+	return path + "?" + adapter.MaskQueryCredentials(query, redacted)
 }
 
 // logsHost tells whether logs has access logging on for host, by the rules of

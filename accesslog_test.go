@@ -45,6 +45,7 @@ func TestNoCredentialInLogs(t *testing.T) {
 	places := [][]string{
 		{"", "X-Api-Key", secret}, {"", "Api-Key", secret}, {"", "X-Goog-Api-Key", secret},
 		{"", "Authorization", "Bearer " + secret}, {"?alt=sse&key=" + secret}, {"?k%65y=" + secret},
+		{"?api_key=" + secret}, {"?api-key=" + secret}, {"?x=1&access_token=" + secret}, {"?API-KEY=" + secret},
 	}
 	n := 0
 	for _, place := range places {

@@ -19,7 +19,17 @@ func (x *exchange) admit() (done bool, err error) {
 	if k == nil {
 		return false, nil
 	}
-	if len(k.Models) > 0 && x.format != adapter.Unknown {
+	byPath := false
+	if len(k.Models) > 0 {
+		var bad *gatewayError
+		if byPath, bad = x.provePath(k); bad == nil && x.format == adapter.Unknown {
+			bad = x.proveQuery(k)
+		}
+		if bad != nil {
+			return true, x.fail(*bad)
+		}
+	}
+	if len(k.Models) > 0 && x.format != adapter.Unknown && !byPath {
 		if x.body == nil {
 			// Too large to be read, or in a coding that is not known: the model
 			// cannot be proven.
@@ -32,7 +42,7 @@ func (x *exchange) admit() (done bool, err error) {
 			return true, x.fail(*bad)
 		}
 		if !k.mayUse(x.model) {
-			return true, x.fail(gatewayError{http.StatusForbidden, codeModelNotAllowed, "the model " + strconv.Quote(logSafe(x.model)) + " is not allowed for this API key"})
+			return true, x.fail(*errModelNotAllowed(x.model))
 		}
 	}
 	estimate := 0
@@ -46,6 +56,10 @@ func (x *exchange) admit() (done bool, err error) {
 		return true, x.fail(gatewayError{http.StatusTooManyRequests, string(d.Reason), denials[d.Limit]})
 	}
 	return false, nil
+}
+
+func errModelNotAllowed(model string) *gatewayError {
+	return &gatewayError{http.StatusForbidden, codeModelNotAllowed, "the model " + strconv.Quote(logSafe(model)) + " is not allowed for this API key"}
 }
 
 // denials are the messages for the limits of a key.

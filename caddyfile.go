@@ -39,10 +39,13 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			price <input> <output> [<cached_input>]
 //			provider <name...>
 //			upstream_model <name>
+//			response_model alias|off
+//			stream_usage inject|off
 //		}
 //		key <name> <secret> { ... }
 //		limits memory|disk [<path>]|valkey <url>
 //		provider <name> <url...> { ... }
+//		stream_usage inject|off
 //		max_attempts <n>
 //		attempt_deadline <duration>
 //		max_body <size>
@@ -77,6 +80,7 @@ func handlerDirectives(h *Handler, helper *httpcaddyfile.Helper) directives {
 		"max_attempts":     once(func(d *caddyfile.Dispenser) error { return parseInt(d, &h.MaxAttempts) }),
 		"attempt_deadline": once(func(d *caddyfile.Dispenser) error { return parseDuration(d, &h.AttemptDeadline) }),
 		"max_body":         once(func(d *caddyfile.Dispenser) error { return parseSize(d, &h.MaxBody) }),
+		"stream_usage":     choice(&h.StreamUsage, streamUsageInject, streamUsageOff),
 		"client_overrides": once(func(d *caddyfile.Dispenser) error { return parseOnOff(d, &h.ClientOverrides) }),
 	}
 }
@@ -98,6 +102,8 @@ func modelDirectives(m *Model) directives {
 			m.UpstreamModel, err = oneArg(d, "the provider's name of the model")
 			return err
 		}),
+		"response_model": choice(&m.ResponseModel, responseModelAlias, responseModelOff),
+		"stream_usage":   choice(&m.StreamUsage, streamUsageInject, streamUsageOff),
 	}
 }
 
@@ -170,6 +176,22 @@ func parseOnOff(d *caddyfile.Dispenser, target **bool) error {
 	}
 	*target = &on
 	return nil
+}
+
+// choice reads one of the words in choices.
+func choice(target *string, choices ...string) func(*caddyfile.Dispenser) error {
+	return once(func(d *caddyfile.Dispenser) error {
+		name := d.Val()
+		arg, err := oneArg(d, strings.Join(choices, " or "))
+		if err != nil {
+			return err
+		}
+		if err := checkChoice(name, arg, choices...); err != nil {
+			return d.WrapErr(err)
+		}
+		*target = arg
+		return nil
+	})
 }
 
 // parseInt reads a whole number of at least 1.

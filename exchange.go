@@ -66,6 +66,9 @@ type exchange struct {
 	attempts int
 	route    string // provider/credential of the last attempt
 
+	deploymentPath
+	answerChange
+
 	redact *redactedLog // set when the access log would show a credential
 
 	// own is the gateway's own work so far, in nanoseconds. mark is when the
@@ -144,11 +147,8 @@ func (x *exchange) readBody() (done bool, err error) {
 // identify finds out which model is asked for.
 func (x *exchange) identify() {
 	x.label = otherModel
-	if x.body == nil {
-		return
-	}
-	if name, ok := adapter.PeekModel(x.body.bytes); ok {
-		x.model = name
+	if !x.identifyByPath() && x.body != nil {
+		x.model, _ = adapter.PeekModel(x.body.bytes)
 	}
 	if m, label := x.h.models.find(x.model); m != nil {
 		x.entry, x.label = m, label
@@ -259,6 +259,7 @@ func (x *exchange) finish(err error) {
 	if err != nil {
 		return
 	}
+	x.endRewrite()
 	x.returned = true
 	x.store()
 }

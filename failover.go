@@ -12,6 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/provider"
 )
 
@@ -195,8 +196,8 @@ func (a *attempt) request(ctx context.Context) (*http.Request, error) {
 	req.URL = target
 	req.RequestURI = redactURI(req.RequestURI) // for reverse_proxy's debug log
 	if p.own {
-		stripCredentials(req)
-		target.RawQuery = stripParam(target.RawQuery, credentialParam)
+		adapter.RemoveCredentials(req.Header)
+		target.RawQuery = adapter.RemoveQueryCredentials(target.RawQuery)
 	}
 	// Providers are asked for plain bytes, so that the answer can be read.
 	req.Header.Del("Accept-Encoding")

@@ -36,11 +36,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return err
 	}
 	x.choose(asked.settings, warning)
+	x.planUsage()
 	if done, err := x.lookup(); done {
 		return err
 	}
 	x.optimize()
 	x.renameModel()
+	x.injectUsage()
 	x.setBody()
 	err := x.forward(next)
 	x.finish(err)

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/access"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 )
 
 // Key is one client's virtual key. With any key configured every request
@@ -132,37 +131,18 @@ func (k *Key) mayUse(model string) bool {
 }
 
 // presented returns the credential that the client presents, and takes the
-// query parameter out of r. A request that presents two different ones is
-// nobody's.
+// query parameters that may carry one out of r. A request that presents two
+// different ones is nobody's.
 func presented(r *http.Request) (secret string, ok bool) {
-	found := func(s string) bool {
-		if s == "" {
-			return true
-		}
-		if secret != "" && secret != s {
-			return false
+	var buf [4]string
+	ok = true
+	for _, s := range adapter.Credentials(buf[:0], r.Header, r.URL.RawQuery) {
+		if secret != "" && s != secret {
+			ok = false
 		}
 		secret = s
-		return true
 	}
-	ok = true
-	for _, value := range r.Header["Authorization"] {
-		scheme, token, cut := strings.Cut(value, " ")
-		if cut && strings.EqualFold(scheme, "Bearer") {
-			ok = found(strings.TrimSpace(token)) && ok
-		}
-	}
-	for _, name := range credentialHeaders {
-		for _, value := range r.Header[name] {
-			ok = found(value) && ok
-		}
-	}
-	if query := r.URL.Query(); query.Has(credentialParam) {
-		for _, value := range query[credentialParam] {
-			ok = found(value) && ok
-		}
-		r.URL.RawQuery = stripParam(r.URL.RawQuery, credentialParam)
-	}
+	r.URL.RawQuery = adapter.RemoveQueryCredentials(r.URL.RawQuery)
 	return secret, ok
 }
 
@@ -185,7 +165,7 @@ func (x *exchange) authenticate() (done bool, err error) {
 	if ok {
 		if k, found := t.secrets.Find(secret); found {
 			x.key = k
-			stripCredentials(x.r)
+			adapter.RemoveCredentials(x.r.Header) // it must not reach a provider
 			return false, nil
 		}
 	}
@@ -194,25 +174,4 @@ func (x *exchange) authenticate() (done bool, err error) {
 		message = "an API key is required: Authorization: Bearer, x-api-key, api-key or x-goog-api-key"
 	}
 	return true, x.fail(gatewayError{http.StatusUnauthorized, codeUnknownKey, message})
-}
-
-// stripCredentials takes a virtual key out of r: it must not reach a provider.
-func stripCredentials(r *http.Request) {
-	r.Header.Del("Authorization")
-	for _, name := range credentialHeaders {
-		delete(r.Header, name)
-	}
-}
-
-// stripParam removes the parameter name from query and leaves the rest as it
-// stands.
-func stripParam(query, name string) string {
-	var kept []string
-	for _, param := range strings.Split(query, "&") {
-		key, _, _ := strings.Cut(param, "=")
-		if plain, err := url.QueryUnescape(key); err != nil || plain != name {
-			kept = append(kept, param)
-		}
-	}
-	return strings.Join(kept, "&")
 }

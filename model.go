@@ -32,6 +32,14 @@ type Model struct {
 	// place of the client's in the request.
 	UpstreamModel string `json:"upstream_model,omitempty"`
 
+	// ResponseModel is `alias` to put the name that the client asked for in the
+	// place of the provider's in answers, JSON and event streams. The rest of
+	// an answer stays as it is. Default: `off`, answers are byte-identical.
+	ResponseModel string `json:"response_model,omitempty"`
+
+	// StreamUsage is `inject` or `off`, over that of the site.
+	StreamUsage string `json:"stream_usage,omitempty"`
+
 	settings  settings
 	providers []*Provider
 }

@@ -74,6 +74,11 @@ type Handler struct {
 	// usually a reverse_proxy, is the upstream.
 	Providers []*Provider `json:"providers,omitempty"`
 
+	// StreamUsage is `inject` to ask for the usage chunk of chat and completion
+	// streams (`stream_options.include_usage`) where the client did not; that
+	// chunk is then hidden from it. Default: `off`.
+	StreamUsage string `json:"stream_usage,omitempty"`
+
 	// MaxAttempts is how often a request is sent to providers at most, the
 	// first time included. Default: 3.
 	MaxAttempts int `json:"max_attempts,omitempty"`
@@ -124,6 +129,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	var err error
 	if h.site, err = h.Optimize.settings(repl); err != nil {
 		return fmt.Errorf("optimize: %w", err)
+	}
+	if err = h.checkAnswerOptions(); err != nil {
+		return err
 	}
 	if h.models, err = newModelTable(h.Models, repl); err != nil {
 		return err

@@ -113,7 +113,14 @@ func (x *exchange) parse() {
 // renameModel puts the provider's name of the model into the body that is to
 // be sent.
 func (x *exchange) renameModel() {
-	if x.entry == nil || x.entry.UpstreamModel == "" || x.sent == nil {
+	if x.entry == nil || x.entry.UpstreamModel == "" {
+		return
+	}
+	if x.modelInPath {
+		x.renameDeployment(x.entry.UpstreamModel)
+		return
+	}
+	if x.sent == nil {
 		return
 	}
 	x.parse()
@@ -128,10 +135,7 @@ func (x *exchange) renameModel() {
 	}
 	quoted := jsonspan.AppendQuoted(nil, []byte(name))
 	renamed := jsonspan.Splice(newBuffer(len(body)+len(quoted)), body, []jsonspan.Edit{{Span: span, New: quoted}})
-	if x.sent != x.body {
-		x.sent.release()
-	}
-	x.sent = newPayload(renamed)
+	x.replaceSent(renamed)
 }
 
 // modelSpan finds the value of the top-level key model in body.

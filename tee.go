@@ -47,12 +47,19 @@ func (t *tee) Write(b []byte) (int, error) {
 		t.WriteHeader(http.StatusOK)
 	}
 	t.observe(b)
-	n, err := t.ResponseWriter.Write(b)
+	out := t.x.rewritten(b)
+	if len(out) == 0 {
+		return len(b), nil
+	}
+	n, err := t.ResponseWriter.Write(out)
 	t.size += int64(n)
 	if err != nil && t.x.followed() {
 		return len(b), nil
 	}
-	return n, err
+	if err == nil {
+		n = len(b) // whatever it became
+	}
+	return min(n, len(b)), err
 }
 
 // ReadFrom implements io.ReaderFrom. The promoted method would write past
@@ -133,6 +140,7 @@ func (x *exchange) answering(status int, header http.Header) {
 		}
 		x.cached.SetHeaders(header)
 	}
+	x.beginRewrite(status, header)
 	overhead := formatMillis(int64(x.own))
 	header.Set(headerOverhead, overhead)
 	header.Add(headerServerTiming, "llm-gateway;dur="+overhead)

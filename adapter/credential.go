@@ -16,13 +16,18 @@ type Carrier struct {
 
 // Carriers are all the ways in which clients of the wire formats send a
 // credential, in the order in which they are looked at: OpenAI's, Anthropic's,
-// Azure's, Google's header and Google's parameter.
+// Azure's, Google's header and Google's parameter, and the parameters of
+// clients that can set no header (Azure's realtime api-key, RFC 6750's
+// access_token, and api_key).
 var Carriers = [...]Carrier{
 	{Header: "Authorization", Scheme: "Bearer"},
 	{Header: "X-Api-Key"},
 	{Header: "Api-Key"},
 	{Header: "X-Goog-Api-Key"},
 	{Param: "key"},
+	{Param: "api-key"},
+	{Param: "api_key"},
+	{Param: "access_token"},
 }
 
 // Credentials appends the credentials of a request to dst, in the order of
@@ -60,7 +65,7 @@ func RemoveCredentials(h http.Header) {
 }
 
 // RemoveQueryCredentials takes the parameters of Carriers out of a raw query.
-// What is left keeps its order and spelling.
+// Letter case does not matter. What is left keeps its order and spelling.
 func RemoveQueryCredentials(rawQuery string) string {
 	if rawQuery == "" {
 		return ""
@@ -80,9 +85,38 @@ func RemoveQueryCredentials(rawQuery string) string {
 	return strings.Join(kept, "&")
 }
 
+// HasQueryCredentials reports whether a raw query holds a parameter of Carriers,
+// in any letter case.
+func HasQueryCredentials(rawQuery string) bool {
+	for rawQuery != "" {
+		var pair string
+		pair, rawQuery, _ = strings.Cut(rawQuery, "&")
+		if name, _ := param(pair); isCarrier(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// MaskQueryCredentials puts mask in the place of the values of the parameters
+// of Carriers. The rest keeps its order and spelling.
+func MaskQueryCredentials(rawQuery, mask string) string {
+	if !HasQueryCredentials(rawQuery) {
+		return rawQuery
+	}
+	pairs := strings.Split(rawQuery, "&")
+	for i, pair := range pairs {
+		if name, _ := param(pair); isCarrier(name) {
+			spelled, _, _ := strings.Cut(pair, "=")
+			pairs[i] = spelled + "=" + mask
+		}
+	}
+	return strings.Join(pairs, "&")
+}
+
 func isCarrier(name string) bool {
 	for _, c := range Carriers {
-		if c.Param != "" && c.Param == name {
+		if c.Param != "" && strings.EqualFold(c.Param, name) {
 			return true
 		}
 	}

@@ -161,6 +161,7 @@ func TestCredentials(t *testing.T) {
 		"key=a":                     "",
 		"b=1&key=a&a=%20&%6bey=z&c": "b=1&a=%20&c",
 		"key":                       "",
+		"API-Key=a&api%5fkey=b&x=1&access_token=c": "x=1",
 	} {
 		if got := RemoveQueryCredentials(query); got != want {
 			t.Errorf("%q became %q, want %q", query, got, want)

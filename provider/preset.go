@@ -116,8 +116,8 @@ func (p *Preset) Path(base *url.URL, path string, f adapter.Format) string {
 		rest = path[i+len("/v1"):]
 	} else if strings.HasSuffix(path, "/v1") {
 		rest = ""
-	} else if strings.HasPrefix(path, "/openai/deployments/") {
-		return strings.TrimSuffix(base.Path, "/") + path // Azure's older paths name the model
+	} else if i := strings.Index(path, "/openai/deployments/"); i >= 0 {
+		return strings.TrimSuffix(base.Path, "/") + path[i:] // Azure's older paths name the model
 	}
 	root := strings.TrimSuffix(base.Path, "/")
 	if f == adapter.Messages && p.MessagesBase != "" && (root == "" || root == p.Version) {
