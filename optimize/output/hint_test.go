@@ -180,8 +180,9 @@ func FuzzHintFor(f *testing.F) {
 		f.Add("Bash", s, "")
 	}
 	f.Fuzz(func(t *testing.T, tool, command, path string) {
-		if HintFor(tool, command, path) != HintFor(tool, command, path) {
-			t.Error("the same call, two hints")
+		first := HintFor(tool, command, path)
+		if again := HintFor(tool, command, path); again != first {
+			t.Errorf("the same call, two hints: %v, %v", first, again)
 		}
 		args := []string{tool, command, path}
 		if list, ok := splitCommand(JoinArgs(args)); ok && len(command)+len(path)+len(tool) < 1000 && tool != "" && !keywords[tool] && tool != "for" && tool != "case" && tool != "select" && tool != "function" {
