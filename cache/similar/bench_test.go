@@ -159,19 +159,27 @@ func BenchmarkSimilarOneSizeMiss(b *testing.B)  { benchmarkSearch(b, oneSizeTraf
 func BenchmarkSimilarTemplateMiss(b *testing.B) { benchmarkSearch(b, templateTraffic, "miss") }
 func BenchmarkSimilarTemplateHit(b *testing.B)  { benchmarkSearch(b, templateTraffic, "hit") }
 
-// BenchmarkSimilarInsertEvict replaces the oldest entry.
+// BenchmarkSimilarInsertEvict replaces the oldest entry. Guarded traffic is what
+// the default guard makes of it: each question has a fingerprint of its own.
 func BenchmarkSimilarInsertEvict(b *testing.B) {
-	for _, tr := range []traffic{mixedTraffic, templateTraffic} {
+	for _, tr := range []traffic{{"guarded", mixedTraffic.next}, mixedTraffic, templateTraffic} {
 		for _, size := range sizes {
 			b.Run(tr.name+"/"+size.name, func(b *testing.B) {
 				x := New(Options{})
 				r := rand.New(rand.NewPCG(3, 3))
 				questions := make([]*Question, 8192)
+				next := func() *Question {
+					q := questionOf(tr.next(r), Key{})
+					if tr.name == "guarded" {
+						q.fingerprint = Key{r.Uint64(), r.Uint64()}
+					}
+					return q
+				}
 				for i := range questions {
-					questions[i] = questionOf(tr.next(r), Key{})
+					questions[i] = next()
 				}
 				for i := range size.n {
-					x.Insert(Key{}, questionOf(tr.next(r), Key{}), uint64(i), 1)
+					x.Insert(Key{}, next(), uint64(i), 1)
 				}
 				var f filled
 				f.against(b, nil, func(i int) {

@@ -295,6 +295,7 @@ const lexiconSlots = 4096
 // is no word's.
 type lexiconTable struct {
 	slots [lexiconSlots]struct{ tag, at uint16 }
+	seen  [1024]uint64 // a bit for each tag there is: a quick no
 	list  []lexeme
 }
 
@@ -344,6 +345,7 @@ func (t *lexiconTable) lexeme(word string) *lexeme {
 	for t.slots[i].at != 0 {
 		i = (i + 1) % lexiconSlots
 	}
+	t.seen[h>>54] |= 1 << (h >> 48 & 63)
 	t.slots[i].tag, t.slots[i].at = uint16(h>>48), uint16(len(t.list)-1)
 	return &t.list[len(t.list)-1]
 }
@@ -353,6 +355,9 @@ func lexiconHash(p packed) uint64 { return mix(p[0]^c4, p[1]^c5) }
 // lookUp returns the place of a lower-cased word, 0 if it is not known.
 func (t *lexiconTable) lookUp(p packed) uint16 {
 	h := lexiconHash(p)
+	if t.seen[h>>54]&(1<<(h>>48&63)) == 0 {
+		return 0
+	}
 	for i := h % lexiconSlots; ; i = (i + 1) % lexiconSlots {
 		s := t.slots[i]
 		if s.at == 0 {

@@ -37,7 +37,7 @@ func (s *scanner) piece() {
 	core := withoutSoft(text, i, end)
 	for i < core && (text[i] == ',' || text[i] == ';') {
 		i++
-		s.soft = true
+		s.next |= softBefore
 	}
 	if i == core {
 		if s.standsAlone(text[i:end]) {

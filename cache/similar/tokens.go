@@ -79,9 +79,7 @@ type scanner struct {
 	guard  bool // tokens are wanted
 	at     int
 
-	fresh     bool // at the start of a sentence or line
-	newline   bool // at the start of a line
-	soft      bool // soft punctuation since the last token
+	next      form // of the next token: sentence, softBefore, line
 	lower     bool // a lower-case letter was seen in a word
 	lines     int  // line ends between tokens
 	indented  int  // lines but the first that white space begins
@@ -92,14 +90,14 @@ type scanner struct {
 }
 
 func (s *scanner) scan() {
-	s.fresh = true
+	s.next = sentence
 	text := s.text
 	for s.at < len(text) {
 		switch c := text[s.at]; byteKinds[c] {
 		case spaceByte:
 			s.at++
 			if c == '\n' {
-				s.fresh, s.newline = true, true
+				s.next |= sentence | line
 				s.indent()
 			}
 		case lowerByte, upperByte:
@@ -150,15 +148,12 @@ func (s *scanner) plainWord() bool {
 	}
 	p := packed{v[0] | caseBits, v[1] | caseBits}
 	n := bits.TrailingZeros64(letters(p[0])^highBits) / 8
-	if n < 8 {
-		p[0] &= 1<<(8*n) - 1
-		p[1] = 0
-	} else {
-		more := bits.TrailingZeros64(letters(p[1])^highBits) / 8
-		if n += more; n == 16 {
-			return false // perhaps longer
-		}
-		p[1] &= 1<<(8*more) - 1
+	more := bits.TrailingZeros64(letters(p[1])^highBits) / 8
+	full := -uint64(n >> 3) // all ones if the first eight are letters
+	p[0] &= 1<<(8*n) - 1
+	p[1] &= (1<<(8*more) - 1) & full
+	if n += more & int(full); n == 16 {
+		return false // perhaps longer
 	}
 	end := i + n
 	next := end
@@ -224,28 +219,22 @@ func (s *scanner) token(t token, place uint16) {
 		t.class = lexicon.list[place].class
 		s.classes |= t.class
 	}
-	if s.fresh {
-		t.form |= sentence
-	}
-	if s.soft {
-		t.form |= softBefore
-	}
-	if s.newline {
-		t.form |= line
-		if len(s.q.tokens) > 0 {
+	if s.next != 0 {
+		t.form |= s.next
+		if s.next&line != 0 && len(s.q.tokens) > 0 {
 			s.lines++
 		}
+		s.next = 0
 	}
-	s.fresh, s.newline, s.soft = false, false, false
 	s.q.tokens = append(s.q.tokens, t)
 }
 
 // punctuation notes soft punctuation after the last token.
 func (s *scanner) punctuation(marks []byte) {
-	s.soft = true
+	s.next |= softBefore
 	last := marks[len(marks)-1]
 	if last == '.' || last == '!' || last == '?' {
-		s.fresh = true
+		s.next |= sentence
 	}
 	if n := len(s.q.tokens); n > 0 {
 		t := &s.q.tokens[n-1]
