@@ -7,6 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/marker"
 )
 
@@ -56,13 +57,22 @@ func (l *encodedLines) add(line []byte, end int) {
 	l.hashes = append(l.hashes, hashLine(line))
 }
 
-// hashLine is 0 for a line that looks like a marker. A marker has no character
-// that needs an escape, so it can be told in its encoded form.
+// hashLine is 0 for a line that looks like a marker, else not 0.
 func hashLine(line []byte) uint64 {
-	if marker.Is(line) {
+	if markerLike(line) {
 		return 0
 	}
 	return xxhash.Sum64(line) | 1
+}
+
+// markerLike is marker.Is for an encoded line. White space around a marker may
+// be encoded, nothing within it is.
+func markerLike(line []byte) bool {
+	// Few lines end like a marker.
+	if bytes.IndexByte(line[max(len(line)-24, 0):], ']') < 0 || !bytes.Contains(line, []byte("[... ")) {
+		return false
+	}
+	return marker.Is(jsonspan.AppendUnquoted(nil, line))
 }
 
 // clone is a copy of l that takes no more memory than it needs.

@@ -191,7 +191,10 @@ func (w *worker) run() optimize.Outcome {
 		}
 	}
 	out.SavedTokens = w.tokens
-	if tooLarge > 0 {
+	switch {
+	case tooLarge == 1:
+		out.Notes = append(out.Notes, "1 block over max_block")
+	case tooLarge > 1:
 		out.Notes = append(out.Notes, fmt.Sprintf("%d blocks over max_block", tooLarge))
 	}
 	if w.report != nil {
