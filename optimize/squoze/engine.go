@@ -103,36 +103,42 @@ type view struct {
 	req    adapter.Request
 	pass   Pass
 	passes [1]optimize.Pass
+	report Report
 }
 
 func (e *Engine) apply(format adapter.Format, body []byte, tenant string, detail bool) ([]byte, Report) {
 	v := requests.Get().(*view)
-	defer func() {
-		v.req.Reset()
-		v.pass = Pass{}
-		requests.Put(v)
-	}()
-	report := Report{Format: format, Original: len(body), Sent: len(body)}
+	out := v.apply(e, format, body, tenant, detail)
+	report := v.report
+	v.req.Reset()
+	v.pass, v.report = Pass{}, Report{}
+	requests.Put(v)
+	return out, report
+}
+
+func (v *view) apply(e *Engine, format adapter.Format, body []byte, tenant string, detail bool) []byte {
+	v.report = Report{Format: format, Original: len(body), Sent: len(body)}
 	if over := e.overBody(len(body)); over != "" {
-		report.Skipped = []string{over}
-		return body, report
+		v.report.Skipped = []string{over}
+		return body
 	}
 	if err := v.req.Parse(format, body); err != nil {
-		report.Skipped = []string{err.Error()}
-		return body, report
+		v.report.Skipped = []string{err.Error()}
+		return body
 	}
-	v.pass = Pass{engine: e, tenant: tenant, report: &report, detail: detail}
+	v.pass = Pass{engine: e, tenant: tenant, report: &v.report, detail: detail}
 	v.passes[0] = &v.pass
 	res := optimize.Run(&v.req, v.passes[:], nil)
 	switch {
 	case res.Panic != nil:
-		return body, Report{Format: format, Family: report.Family, Original: len(body), Sent: len(body),
+		v.report = Report{Format: format, Family: v.report.Family, Original: len(body), Sent: len(body),
 			Skipped: []string{fmt.Sprintf("internal error: %v", res.Panic.Value)}}
+		return body
 	case res.Body == nil:
-		return body, report
+		return body
 	}
-	report.Sent, report.SavedTokens = len(res.Body), res.SavedTokens
-	return res.Body, report
+	v.report.Sent, v.report.SavedTokens = len(res.Body), res.SavedTokens
+	return res.Body
 }
 
 func (e *Engine) overBody(size int) string {

@@ -30,9 +30,15 @@ func (p *Pass) Apply(d *optimize.Draft) optimize.Outcome {
 	out := w.run()
 	w.refs.reset()
 	w.engine, w.tenant, w.report, w.draft = nil, "", nil, nil
-	workers.Put(w)
+	if len(d.Req.Doc.Source()) <= maxPooled {
+		workers.Put(w)
+	}
 	return out
 }
+
+// maxPooled is the largest request, in bytes, after which the memory that it
+// took is kept for the next one.
+const maxPooled = 8 << 20
 
 // note writes down what became of block i, if anybody asked for that.
 func (w *worker) note(i int, raw []byte, res *result, pointed []byte, skipped string) {
