@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/access"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/provider"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/toolschema"
 )
 
 // parseProvider reads a provider block:
@@ -27,6 +28,7 @@ import (
 //			weight <n>
 //			price <usd>
 //		}
+//		tool_schema strict|gemini|off
 //		strategy sticky|round_robin|priority|least_latency|cheapest
 //		<any reverse_proxy subdirective>
 //	}
@@ -110,6 +112,17 @@ func providerDirectives(p *Provider) directives {
 			return nil
 		}),
 		"api_key": func(d *caddyfile.Dispenser) error { return parseAPIKey(d, p) },
+		"tool_schema": once(func(d *caddyfile.Dispenser) error {
+			arg, err := oneArg(d, "strict, gemini or off")
+			if err != nil {
+				return err
+			}
+			if _, err := toolschema.ParseMode(arg); err != nil {
+				return d.WrapErr(fmt.Errorf("tool_schema: %w", err))
+			}
+			p.ToolSchema = arg
+			return nil
+		}),
 		"strategy": once(func(d *caddyfile.Dispenser) error {
 			expected := fmt.Sprintf("one of: %v", provider.Strategies)
 			arg, err := oneArg(d, expected)

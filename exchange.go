@@ -67,6 +67,7 @@ type exchange struct {
 	route    string // provider/credential of the last attempt
 
 	deploymentPath
+	schemaBodies
 	answerChange
 
 	redact *redactedLog // set when the access log would show a credential
@@ -291,6 +292,7 @@ func (x *exchange) releaseBody() {
 		x.body.release()
 	}
 	x.sent, x.body = nil, nil
+	x.releaseSchemas()
 	if x.view != nil {
 		giveBack(x.view)
 		x.view = nil

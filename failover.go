@@ -201,9 +201,10 @@ func (a *attempt) request(ctx context.Context) (*http.Request, error) {
 	}
 	// Providers are asked for plain bytes, so that the answer can be read.
 	req.Header.Del("Accept-Encoding")
-	if x.sent != nil {
-		req.Body = x.sent.open()
-		req.ContentLength = int64(len(x.sent.bytes))
+	if sent := x.bodyFor(p); sent != nil {
+		req.Body = sent.open()
+		req.ContentLength = int64(len(sent.bytes))
+		req.Header.Set("Content-Length", itoa(len(sent.bytes)))
 	}
 	return req, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/provider"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/toolschema"
 )
 
 // Provider is an upstream with its credentials. Requests reach it through
@@ -40,6 +41,10 @@ type Provider struct {
 	// never reaches the provider; with none it is passed on unchanged.
 	APIKeys []APIKey `json:"api_keys,omitempty"`
 
+	// ToolSchema adapts the JSON schemas of tools to what the provider accepts:
+	// `gemini`, `strict` (OpenAI's strict tools) or `off`. Default: `off`.
+	ToolSchema string `json:"tool_schema,omitempty"`
+
 	// Strategy says which of several healthy credentials a request uses:
 	// `sticky` (the default: one conversation stays on one credential),
 	// `round_robin`, `priority`, `least_latency` or `cheapest`.
@@ -51,11 +56,12 @@ type Provider struct {
 	// 128 per host, dial timeout 10s, TLS handshake timeout 10s, HTTP/1.1 and 2.
 	ReverseProxy json.RawMessage `json:"reverse_proxy,omitempty"`
 
-	base   *url.URL
-	preset *provider.Preset
-	pool   *provider.Pool
-	proxy  caddyhttp.MiddlewareHandler
-	own    bool // has credentials of its own
+	base       *url.URL
+	preset     *provider.Preset
+	pool       *provider.Pool
+	proxy      caddyhttp.MiddlewareHandler
+	toolSchema toolschema.Mode
+	own        bool // has credentials of its own
 }
 
 // APIKey is one credential of a provider.
@@ -95,6 +101,10 @@ func (p *Provider) provision(ctx caddy.Context, repl *caddy.Replacer) error {
 	}
 	if err := p.resolveKeys(repl); err != nil {
 		return err
+	}
+	var err error
+	if p.toolSchema, err = toolschema.ParseMode(p.ToolSchema); err != nil {
+		return fmt.Errorf("tool_schema: %w", err)
 	}
 	raw, err := p.proxyConfig(repl)
 	if err != nil {
