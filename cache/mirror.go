@@ -172,7 +172,7 @@ const followStep = 512
 
 // follow brings the mirror of p up to date, or as far as there is time.
 func (v *valkey) follow(ctx context.Context, c valkeygo.Client, p *[32]byte, now int64) error {
-	limited, cancel := context.WithTimeout(ctx, valkeyTimeout)
+	limited, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
 	seen := v.mirrors.seen(p)
 	for start := time.Now(); ; {
@@ -192,7 +192,7 @@ func (v *valkey) follow(ctx context.Context, c valkeygo.Client, p *[32]byte, now
 			}
 		}
 		v.mirrors.add(p, added, seen, now)
-		if len(members) < followStep || time.Since(start) > valkeyTimeout/2 {
+		if len(members) < followStep || time.Since(start) > v.timeout/2 {
 			return nil
 		}
 	}

@@ -37,6 +37,7 @@ type valkey struct {
 	env      *environment
 	option   valkeygo.ClientOption
 	compress bool
+	timeout  time.Duration // of what a request waits for
 	mirrors  *mirrors
 
 	client atomic.Pointer[valkeygo.Client]
@@ -86,6 +87,7 @@ func openValkey(s StoreConfig, env *environment) (store, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	v := &valkey{
 		env: env, option: option, compress: s.Compress,
+		timeout: valkeyTimeout,
 		mirrors: newMirrors(),
 		fell:    make(chan struct{}, 1),
 		stop:    stop,
@@ -213,7 +215,7 @@ func (v *valkey) read(ctx context.Context, n *name, now int64) *entry {
 	if c == nil {
 		return nil
 	}
-	limited, cancel := context.WithTimeout(ctx, valkeyTimeout)
+	limited, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
 	record, err := c.Do(limited, c.B().Get().Key(entryKey(n)).Build()).AsBytes()
 	if valkeygo.IsValkeyNil(err) {

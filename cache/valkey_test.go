@@ -249,6 +249,7 @@ func TestServerGoesAndComes(t *testing.T) {
 	server := startRedis(t)
 	var told reports
 	c := mustOpen(t, Options{Store: StoreConfig{Kind: KindValkey, URL: server.url()}, Secret: testSecret, Log: told.log})
+	c.store.(*valkey).timeout = valkeyTimeout
 	var stop atomic.Bool
 	var served, slowest atomic.Int64
 	var wg sync.WaitGroup
