@@ -77,26 +77,25 @@ func BenchmarkEngine(b *testing.B) {
 			perByte(b, x.body)
 		})
 	}
-	b.Run("untouched", func(b *testing.B) {
-		// The tool results are below the gate, and so short that no pointer
-		// stands for them.
-		var s strings.Builder
-		s.WriteString(`{"model":"gpt-5","messages":[`)
-		for i := range 400 {
-			if i > 0 {
-				s.WriteByte(',')
-			}
-			fmt.Fprintf(&s, `{"role":"user","content":"%s"},{"role":"assistant","content":null,"tool_calls":[{"id":"c%d","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c%d","content":"%s"}`,
-				strings.Repeat("What is to be done about that? ", 8), i, i, strings.Repeat("ok ", 60))
+	// A conversation without tools, and one whose tool results are too small.
+	small := strings.Repeat(" ok", 60)
+	for name, turn := range map[string]string{
+		"prose": `{"role":"user","content":"` + strings.Repeat("What is to be done about that, and who is to do it? ", 60) + `"},{"role":"assistant","content":"` + strings.Repeat("Let us see what there is to see. ", 90) + `"},`,
+		"tools": `{"role":"user","content":"` + strings.Repeat("Go on. ", 200) + `"},{"role":"assistant","content":null,"tool_calls":[{"id":"c%[1]d","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c%[1]d","content":"%[1]d` + small + `"},`,
+	} {
+		body := []byte(`{"model":"gpt-5","messages":[`)
+		for i := range 100 {
+			body = append(body, strings.ReplaceAll(turn, "%[1]d", fmt.Sprint(i))...)
 		}
-		s.WriteString(`]}`)
-		body := []byte(s.String())
-		e := squoze.New(squoze.Config{})
-		for b.Loop() {
-			if out, _ := e.Apply(adapter.Chat, body); len(out) != len(body) {
-				b.Fatal("changed")
+		body = append(body, `{"role":"user","content":"Bye."}]}`...)
+		b.Run("untouched/"+name, func(b *testing.B) {
+			e := squoze.New(squoze.Config{})
+			for b.Loop() {
+				if out, _ := e.Apply(adapter.Chat, body); len(out) != len(body) {
+					b.Fatal("changed")
+				}
 			}
-		}
-		perByte(b, body)
-	})
+			perByte(b, body)
+		})
+	}
 }
