@@ -274,7 +274,7 @@ func (p *optimizeParser) parse(d *caddyfile.Dispenser) error {
 			}
 		}
 	}
-	params := directives{}
+	var params directives
 	switch i {
 	case optRTK:
 		o.RTK = level
@@ -284,12 +284,24 @@ func (p *optimizeParser) parse(d *caddyfile.Dispenser) error {
 		o.Reasoning = level
 	case optHeadroom:
 		o.Headroom = &Headroom{Level: level}
-		params["keep"] = once(func(d *caddyfile.Dispenser) error { return parseInt(d, &o.Headroom.Keep) })
-		params["reserve"] = once(func(d *caddyfile.Dispenser) error { return parseInt(d, &o.Headroom.Reserve) })
+		params = directives{
+			"keep":    once(func(d *caddyfile.Dispenser) error { return parseInt(d, &o.Headroom.Keep) }),
+			"reserve": once(func(d *caddyfile.Dispenser) error { return parseInt(d, &o.Headroom.Reserve) }),
+		}
 	case optSquoze:
 		o.Squoze = &Squoze{Off: level == levelOff}
 		params = squozeDirectives(o.Squoze)
 	}
+	if params == nil {
+		params = directives{}
+	}
+	params["audit"] = once(func(d *caddyfile.Dispenser) error {
+		if d.NextArg() {
+			return d.Errf("audit takes no arguments, got %q", d.Val())
+		}
+		o.Audit = append(o.Audit, optimizers[i].name)
+		return nil
+	})
 	if level != levelOff {
 		if err := p.checkExclusive(d, i, o); err != nil {
 			return err

@@ -38,7 +38,10 @@ type exchange struct {
 	plan     settings
 	result   optimize.Result
 	applied  string // value of X-Gateway-Applied
-	skipped  string // why the optimizers that were asked for did nothing
+	// audited is what optimizers would have done that only audit.
+	audited     optimize.Result
+	auditHeader string
+	skipped     string // why the optimizers that were asked for did nothing
 	// failedOpen is the kind of trouble because of which the client's own
 	// bytes went upstream, a label of few values.
 	failedOpen string
@@ -332,6 +335,9 @@ func (x *exchange) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 		enc.AddString("applied", x.applied)
 		enc.AddInt("saved_bytes", x.result.SavedBytes)
 		enc.AddInt("saved_tokens", x.result.SavedTokens)
+	}
+	if x.auditHeader != "" {
+		enc.AddString("audit", x.auditHeader)
 	}
 	if x.skipped != "" {
 		enc.AddString("skipped", x.skipped)

@@ -27,6 +27,7 @@ const (
 	headerSavedBytes   = "X-Gateway-Saved-Bytes"
 	headerSavedTokens  = "X-Gateway-Saved-Tokens"
 	headerSkipped      = "X-Gateway-Skipped"
+	headerAudit        = "X-Gateway-Audit"
 	headerWarning      = "X-Gateway-Warning"
 	headerRoute        = "X-Gateway-Route"
 	headerAttempts     = "X-Gateway-Attempts"
@@ -35,7 +36,7 @@ const (
 
 // gatewayAnswers are the response headers that only this gateway sets; those
 // of another gateway further upstream are removed.
-var gatewayAnswers = []string{headerOverhead, headerApplied, headerSavedBytes, headerSavedTokens, headerSkipped, headerWarning, headerRoute, headerAttempts, cache.HeaderResult, cache.HeaderScore}
+var gatewayAnswers = []string{headerOverhead, headerApplied, headerSavedBytes, headerSavedTokens, headerSkipped, headerAudit, headerWarning, headerRoute, headerAttempts, cache.HeaderResult, cache.HeaderScore}
 
 // overrides are what a client asks for in the gateway's own request headers.
 type overrides struct {

@@ -47,6 +47,7 @@ var metricTable = []metric{
 	{name: "ttft_seconds", help: "Time from sending a request upstream to the first byte of its answer's body.", labels: []string{"provider", "model"}, buckets: upstreamBuckets},
 	{name: "tokens_total", help: "Tokens by type: input, output, cached_read, cached_write and reasoning as the provider counts them; saved is an estimate.", labels: []string{"provider", "model", "type"}},
 	{name: "saved_bytes_total", help: "Request bytes that did not go upstream, by optimizer.", labels: []string{"optimizer"}},
+	{name: "audit_saved_bytes_total", help: "Request bytes that optimizers which only audit would have saved, by optimizer.", labels: []string{"optimizer"}},
 	{name: "cost_usd_total", help: "What requests cost by the configured prices, in US dollars.", labels: []string{"provider", "model"}},
 	{name: "cache_results_total", help: "Requests by what the response cache did: hit, hit_similar, miss or bypass.", labels: []string{"result"}},
 	{name: "cache_reasons_total", help: "Why the response cache was bypassed or did not store an answer.", labels: []string{"reason"}},
@@ -223,6 +224,9 @@ func (x *exchange) count() {
 	for _, p := range x.result.Passes {
 		m.add("saved_bytes_total", float64(p.SavedBytes), p.Name)
 	}
+	for _, p := range x.audited.Passes {
+		m.add("audit_saved_bytes_total", float64(p.SavedBytes), p.Name)
+	}
 	if x.cached != nil {
 		m.inc("cache_results_total", cacheResults[x.cached.Outcome])
 		if x.cached.Outcome == cache.Collapsed {
@@ -284,6 +288,7 @@ func (x *exchange) sample(provider string) stats.Sample {
 	if x.cached != nil {
 		s.Cache = strings.ToUpper(strings.ReplaceAll(cacheResults[x.cached.Outcome], "_", "-"))
 	}
+	s.AuditSavedTokens, s.AuditSavedBytes = int64(x.audited.SavedTokens), int64(x.audited.SavedBytes)
 	for _, p := range x.result.Passes {
 		if p.Changed > 0 {
 			s.Applied = append(s.Applied, stats.Applied{Name: p.Name, Level: p.Level, SavedBytes: int64(p.SavedBytes)})

@@ -112,3 +112,21 @@ func TestCascade(t *testing.T) {
 		t.Errorf("client_overrides off: applied %q", got)
 	}
 }
+
+// TestAudit computes what an optimizer would do, beside one that does it.
+func TestAudit(t *testing.T) {
+	rec := record(t, nil)
+	base := serve(t, "llm_gateway {\noptimize rtk standard {\naudit\n}\noptimize caveman lite\n}\nreverse_proxy "+rec.URL)
+	body := chatWithToolResult("go test ./...", goTestRun(900))
+	res, _ := post(t, base+"/v1/chat/completions", body)
+	sent := string(rec.take()[0].body)
+	if !strings.Contains(sent, "pkg0500") || len(sent) < len(body) {
+		t.Errorf("the audited optimizer changed the request")
+	}
+	if a := res.Header.Get("X-Gateway-Applied"); !strings.HasPrefix(a, "caveman=lite;") || strings.Contains(a, "rtk") {
+		t.Errorf("X-Gateway-Applied: %s", a)
+	}
+	if a := res.Header.Get("X-Gateway-Audit"); !strings.HasPrefix(a, "rtk=standard;saved=") {
+		t.Errorf("X-Gateway-Audit: %s", a)
+	}
+}

@@ -46,7 +46,11 @@ func (h *Handler) passesFor(s settings) []optimize.Pass {
 // optimize runs the optimizers of x and returns the payload that is to be
 // sent: a new one, or the client's own.
 func (h *Handler) optimize(x *exchange) *payload {
-	passes := forTenant(h.passesFor(x.plan), x)
+	apply, audit := x.plan.split()
+	if audit.any() {
+		defer x.audit(audit)
+	}
+	passes := forTenant(h.passesFor(apply), x)
 	if len(passes) == 0 {
 		return x.body
 	}
@@ -74,6 +78,27 @@ func (h *Handler) optimize(x *exchange) *payload {
 		return x.body
 	}
 	return newPayload(x.result.Body)
+}
+
+// audit reports what the optimizers in s would do, and changes nothing.
+func (x *exchange) audit(s settings) {
+	x.parse()
+	if x.parseErr != nil {
+		return
+	}
+	res := optimize.Run(x.view, x.h.passesFor(s), nil)
+	if res.Panic != nil {
+		gatewayMetrics.inc("optimizer_panics_total", res.Panic.Pass)
+		return
+	}
+	x.audited = res
+	var would []string
+	for _, p := range res.Passes {
+		if p.Changed > 0 {
+			would = append(would, p.Name+"="+p.Level+";saved="+itoa(p.SavedBytes))
+		}
+	}
+	x.auditHeader = strings.Join(would, ", ")
 }
 
 // describe writes down what was done, for the response header and the log.

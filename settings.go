@@ -34,6 +34,10 @@ type Optimize struct {
 	// Squoze is the deterministic engine for tool output. It replaces rtk and
 	// headroom.
 	Squoze *Squoze `json:"squoze,omitempty"`
+
+	// Audit are names of optimizers that only report what they would save;
+	// they change nothing.
+	Audit []string `json:"audit,omitempty"`
 }
 
 // Headroom says how much of a long conversation is kept.
@@ -105,6 +109,7 @@ func (o optimizer) checkLevel(level string) error {
 // nothing.
 type setting struct {
 	level         string // "" says nothing, levelOff switches off
+	audit         bool   // computed and reported, not applied
 	keep, reserve int    // headroom only, 0: by level
 	squoze        *Squoze
 }
@@ -136,6 +141,18 @@ func (upper settings) over(lower settings) settings {
 		}
 	}
 	return out
+}
+
+// split takes the optimizers that only audit out of s.
+func (s settings) split() (apply, audit settings) {
+	apply = s
+	for i, set := range s.by {
+		if set.active() && set.audit {
+			set.audit = false
+			audit.by[i], apply.by[i] = set, setting{}
+		}
+	}
+	return apply, audit
 }
 
 // any reports whether some optimizer is to run.
@@ -194,6 +211,13 @@ func (o *Optimize) settings(repl *caddy.Replacer) (settings, error) {
 		} else if err := o.Squoze.check(); err != nil {
 			return s, fmt.Errorf("squoze: %w", err)
 		}
+	}
+	for _, name := range o.Audit {
+		i := optimizerNamed(name)
+		if i < 0 || !s.by[i].active() {
+			return s, fmt.Errorf("audit: %q is not an optimizer that this level switches on", name)
+		}
+		s.by[i].audit = true
 	}
 	if s.by[optSquoze].active() {
 		for _, i := range []int{optRTK, optHeadroom} {

@@ -149,6 +149,9 @@ func (x *exchange) answering(status int, header http.Header) {
 		header.Set(headerSavedBytes, itoa(x.result.SavedBytes))
 		header.Set(headerSavedTokens, itoa(x.result.SavedTokens))
 	}
+	if x.auditHeader != "" {
+		header.Set(headerAudit, x.auditHeader)
+	}
 	x.limitHeaders(header)
 	if x.attempts > 0 {
 		header.Set(headerRoute, headerSafe(x.route))

@@ -40,7 +40,10 @@ type Sample struct {
 
 	Applied []Applied `json:"applied,omitempty"`
 	Skipped string    `json:"skipped,omitempty"` // why optimizers did nothing
-	Audit   bool      `json:"audit,omitempty"`   // computed, not applied
+
+	// What optimizers that only audit would have saved.
+	AuditSavedTokens int64 `json:"audit_saved_tokens,omitempty"`
+	AuditSavedBytes  int64 `json:"audit_saved_bytes,omitempty"`
 }
 
 // Applied is what one optimizer did.
@@ -66,6 +69,8 @@ type Totals struct {
 	SavedBytes       int64   `json:"saved_bytes"`
 	CostUSD          float64 `json:"cost_usd"`
 	SavedUSD         float64 `json:"saved_usd"`
+	AuditSavedTokens int64   `json:"audit_saved_tokens"`
+	AuditSavedBytes  int64   `json:"audit_saved_bytes"`
 
 	overhead, ttft histogram
 }
@@ -187,6 +192,8 @@ func (t *Totals) add(s *Sample) {
 	t.SavedBytes += s.SavedBytes
 	t.CostUSD += s.CostUSD
 	t.SavedUSD += s.SavedUSD
+	t.AuditSavedTokens += s.AuditSavedTokens
+	t.AuditSavedBytes += s.AuditSavedBytes
 	t.overhead.add(s.OverheadMS)
 	if s.TTFTMS > 0 {
 		t.ttft.add(s.TTFTMS)
@@ -209,6 +216,8 @@ func (t *Totals) merge(o *Totals) {
 	t.SavedBytes += o.SavedBytes
 	t.CostUSD += o.CostUSD
 	t.SavedUSD += o.SavedUSD
+	t.AuditSavedTokens += o.AuditSavedTokens
+	t.AuditSavedBytes += o.AuditSavedBytes
 	t.overhead.merge(&o.overhead)
 	t.ttft.merge(&o.ttft)
 }
