@@ -168,7 +168,13 @@ func (c *canon) members(r jsonspan.Ref) {
 		first = false
 		c.copy(span.Start, span.End)
 		c.put(':')
-		c.value(c.doc.Value(k))
+		v := c.doc.Value(k)
+		if c.doc.Kind(v) == jsonspan.String && !c.doc.Escaped(v) && v != c.watch {
+			span = c.doc.Span(v) // most values are plain strings
+			c.copy(span.Start, span.End)
+			continue
+		}
+		c.value(v)
 	}
 }
 
