@@ -49,7 +49,7 @@ func errTooLarge(limit int64) gatewayError {
 
 // fail answers with e. Nothing may have been written before.
 func (x *exchange) fail(e gatewayError) error {
-	body := adapter.DialectOf(x.format).Error(e.status, e.code, e.message)
+	body := adapter.DialectOf(x.dialect()).Error(e.status, e.code, e.message)
 	header := x.tee.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(len(body)))

@@ -26,6 +26,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		if done, err := x.listModels(); done {
 			return err
 		}
+		if done, err := x.countTokens(); done {
+			return err
+		}
 		return x.passThrough(next)
 	}
 	if done, err := x.readBody(); done {

@@ -142,6 +142,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.provisionProviders(ctx, repl); err != nil {
 		return err
 	}
+	h.provisionCounting()
 	if err := h.provisionCaches(repl); err != nil {
 		return err
 	}
