@@ -37,6 +37,7 @@ func init() {
 		{"memory", "what a server holds while requests are under way", runMemory},
 		{"logcost", "what access and debug logs cost, and what is in them", runLogcost},
 		{"conformance", "wire shapes of a running gateway, or of this tree's", runConformance},
+		{"quality", "what the engines make of tool output", runQuality},
 	}
 }
 

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/bench/quality"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/bench/report"
+)
+
+func TestQualitySummary(t *testing.T) {
+	outcomes := []quality.Outcome{
+		{Case: "a", Reference: true, Expected: "fires", Bytes: 100, SentBytes: 3, SavedBytes: 0.97, Needles: 4, Found: 4},
+		{Case: "200 different failures", Reference: true, Expected: "fires", Bytes: 100, SentBytes: 39, SavedBytes: 0.61, Needles: 10, Found: 9, Lost: []string{"x"}},
+		{Case: "b", Expected: "fires", Bytes: 100, SentBytes: 100},
+		{Case: "c", Expected: "untouched", Bytes: 100, SentBytes: 99, SavedBytes: 0.01, Violations: []string{"v"}},
+	}
+	s := summarize(outcomes)
+	if s.violations != 1 || s.needles != 14 || s.found != 13 || s.fired != 2 || s.expected != 3 || s.untouched != 1 || s.keptWhole != 0 || s.failures != 0.61 || s.median < 0.789 || s.median > 0.791 || s.mean != 0.61 {
+		t.Errorf("%+v", s)
+	}
+	o := qualityOutcome([]qualityRun{{"e", outcomes}}, report.Host{})
+	if row := o.tables[0].Rows[0]; row[0] != "e" || row[2] != "13 of 14" || row[8] != "61.0 %" {
+		t.Errorf("row %v", row)
+	}
+	if row := o.tables[1].Rows[1]; row[7] != "9/10" || row[8] != `lost "x"` {
+		t.Errorf("row %v", row)
+	}
+}
+
+func TestPickEngines(t *testing.T) {
+	got, err := pickEngines("rtk-auto, squoze")
+	var names []string
+	for _, e := range got {
+		names = append(names, e.Name)
+	}
+	if err != nil || !slices.Equal(names, []string{"rtk-auto", "squoze"}) {
+		t.Errorf("%v, %v", names, err)
+	}
+	if _, err := pickEngines("x"); !errors.As(err, new(*usageError)) {
+		t.Errorf("x: %v", err)
+	}
+}
+
+func TestRemembering(t *testing.T) {
+	calls := 0
+	count := remembering(func(s string) int { calls++; return len(s) })
+	if count("ab")+count("ab")+count("c") != 5 || calls != 2 {
+		t.Errorf("%d calls", calls)
+	}
+}
