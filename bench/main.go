@@ -38,6 +38,7 @@ func init() {
 		{"logcost", "what access and debug logs cost, and what is in them", runLogcost},
 		{"conformance", "wire shapes of a running gateway, or of this tree's", runConformance},
 		{"quality", "what the engines make of tool output", runQuality},
+		{"sessions", "recorded sessions of a coding agent, replayed", runSessions},
 	}
 }
 

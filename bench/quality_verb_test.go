@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/bench/quality"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/bench/replay"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/bench/report"
 )
 
@@ -48,5 +49,20 @@ func TestRemembering(t *testing.T) {
 	count := remembering(func(s string) int { calls++; return len(s) })
 	if count("ab")+count("ab")+count("c") != 5 || calls != 2 {
 		t.Errorf("%d calls", calls)
+	}
+}
+
+func TestSameTurns(t *testing.T) {
+	results := []*replay.Result{
+		{Engine: "e", Session: "s", Format: "chat", ByTurn: map[string][2]int{"turn_01": {100, 50}, "turn_02": {100, 90}}},
+		{Engine: "e", Session: "s", Format: "messages", ByTurn: map[string][2]int{"turn_02": {200, 190}, "turn_03": {1, 1}}},
+		{Engine: "e", Session: "alone", Format: "chat"},
+	}
+	table := sameTurnsTable(results)
+	if len(table.Rows) != 1 || !slices.Equal(table.Rows[0], []string{"e", "s", "turn_02", "chat 10.0 %, messages 5.0 %", "5.0 points"}) {
+		t.Errorf("rows %v", table.Rows)
+	}
+	if got := len(sessionsOutcome(results, report.Host{}).tables); got != 2 {
+		t.Errorf("%d tables", got)
 	}
 }

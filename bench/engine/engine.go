@@ -27,7 +27,7 @@ const memoBytes = 64 << 20
 // All are the engines that are compared.
 var All = []Engine{
 	squozeEngine("squoze", squoze.Config{}),
-	squozeEngine("squoze, no references", squoze.Config{References: squoze.ReferenceOff}),
+	squozeEngine("squoze without references", squoze.Config{References: squoze.ReferenceOff}),
 	rtkEngine("light"), rtkEngine("standard"), rtkEngine("aggressive"), rtkEngine("auto"),
 	headroomEngine("conservative"), headroomEngine("balanced"), headroomEngine("aggressive"), headroomEngine("auto"),
 }

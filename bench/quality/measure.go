@@ -60,7 +60,7 @@ type Options struct {
 func Measure(c *Case, e engine.Engine, opts Options) Outcome {
 	o := Outcome{Case: c.Name, Reference: c.Reference, Needles: len(c.Needles), Expected: "either"}
 	switch {
-	case c.Untouched:
+	case c.Untouched || c.Below && strings.HasPrefix(e.Name, "squoze"):
 		o.Expected = "untouched"
 	case c.Fires:
 		o.Expected = "fires"
@@ -90,7 +90,7 @@ func Measure(c *Case, e engine.Engine, opts Options) Outcome {
 	for i := range c.Turns {
 		o.Violations = append(o.Violations, contracts(c, c.Turns[i], sent[i])...)
 	}
-	if c.Untouched && !bytes.Equal(before, after) {
+	if o.Expected == "untouched" && !bytes.Equal(before, after) {
 		violate("it had to stay as it was")
 	}
 	// The same bytes from engines that know nothing, that know the body, and
