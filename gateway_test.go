@@ -268,7 +268,8 @@ func TestMemory(t *testing.T) {
 	for range n {
 		<-headers
 	}
-	after := heap() - min(before, heap())
+	after := heap()
+	after -= min(before, after)
 	close(finish)
 	wg.Wait()
 	t.Logf("held %.1f MiB for %d bodies of 4 MiB, %.1f MiB after the headers", float64(held)/(1<<20), n, float64(after)/(1<<20))
