@@ -46,6 +46,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //		limits memory|disk [<path>]|valkey <url>
 //		provider <name> <url...> { ... }
 //		stream_usage inject|off
+//		hook <name> ...
 //		max_attempts <n>
 //		attempt_deadline <duration>
 //		max_body <size>
@@ -80,6 +81,7 @@ func handlerDirectives(h *Handler, helper *httpcaddyfile.Helper) directives {
 		"max_attempts":     once(func(d *caddyfile.Dispenser) error { return parseInt(d, &h.MaxAttempts) }),
 		"attempt_deadline": once(func(d *caddyfile.Dispenser) error { return parseDuration(d, &h.AttemptDeadline) }),
 		"max_body":         once(func(d *caddyfile.Dispenser) error { return parseSize(d, &h.MaxBody) }),
+		"hook":             func(d *caddyfile.Dispenser) error { return parseHook(d, h) },
 		"stream_usage":     choice(&h.StreamUsage, streamUsageInject, streamUsageOff),
 		"client_overrides": once(func(d *caddyfile.Dispenser) error { return parseOnOff(d, &h.ClientOverrides) }),
 	}

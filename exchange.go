@@ -72,6 +72,7 @@ type exchange struct {
 	deploymentPath
 	schemaBodies
 	answerChange
+	hooked
 
 	redact *redactedLog // set when the access log would show a credential
 
@@ -253,6 +254,7 @@ func (x *exchange) end() {
 	if x.format != adapter.Unknown {
 		x.count()
 	}
+	x.afterResponse()
 	x.closeCache()
 	x.redact.write(x)
 }

@@ -39,6 +39,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return err
 	}
 	x.choose(asked.settings, warning)
+	x.beforeRequest()
 	x.planUsage()
 	if done, err := x.lookup(); done {
 		return err

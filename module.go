@@ -4,6 +4,7 @@
 package llmgateway
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -79,6 +80,9 @@ type Handler struct {
 	// chunk is then hidden from it. Default: `off`.
 	StreamUsage string `json:"stream_usage,omitempty"`
 
+	// HooksRaw are guest modules that are told about requests and responses.
+	HooksRaw []json.RawMessage `json:"hooks,omitempty" caddy:"namespace=http.handlers.llm_gateway.hooks inline_key=hook"`
+
 	// MaxAttempts is how often a request is sent to providers at most, the
 	// first time included. Default: 3.
 	MaxAttempts int `json:"max_attempts,omitempty"`
@@ -87,6 +91,7 @@ type Handler struct {
 	// first answer. Default: no limit.
 	AttemptDeadline caddy.Duration `json:"attempt_deadline,omitempty"`
 
+	hooks     *hookSet
 	models    modelTable
 	site      settings
 	overrides bool
@@ -143,6 +148,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	h.provisionCounting()
+	if err := h.provisionHooks(ctx); err != nil {
+		return fmt.Errorf("hooks: %w", err)
+	}
 	if err := h.provisionCaches(repl); err != nil {
 		return err
 	}
@@ -172,6 +180,7 @@ func (h *Handler) Validate() error {
 // half-way. Requests of the old configuration may still be in flight.
 func (h *Handler) Cleanup() error {
 	instances.remove(h)
+	h.hooks.close()
 	return errors.Join(h.plans.close(), h.closeLimiter(), h.engines.close())
 }
 
