@@ -150,7 +150,7 @@ func decodedLen(raw []byte) int {
 			n -= 5
 		case c[0] == '0' && c[1] < '8':
 			n -= 4
-		case surrogate(c, "89ab") && at+12 <= len(raw) && raw[at+6] == '\\' && raw[at+7] == 'u' && surrogate(raw[at+8:], "cdef"):
+		case pair(raw[at:]):
 			n -= 8
 			at += 6
 		default:
@@ -158,6 +158,12 @@ func decodedLen(raw []byte) int {
 		}
 		at += 6
 	}
+}
+
+// pair reports whether raw, which begins with a \u escape, begins with two that
+// are one character.
+func pair(raw []byte) bool {
+	return len(raw) >= 12 && surrogate(raw[2:], "89ab") && raw[6] == '\\' && raw[7] == 'u' && surrogate(raw[8:], "cdef")
 }
 
 // surrogate reports whether hexadecimal digits are those of a surrogate whose

@@ -162,7 +162,7 @@ func rawOffsets(raw []byte, offsets []int) {
 			size := 2
 			if raw[at+1] == 'u' {
 				size = 6
-				if at+12 <= len(raw) && raw[at+6] == '\\' && raw[at+7] == 'u' && len(jsonspan.AppendUnquoted(buf[:0], raw[at:at+12])) == 4 {
+				if pair(raw[at:]) {
 					size = 12
 				}
 			}

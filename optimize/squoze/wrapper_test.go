@@ -50,6 +50,7 @@ func TestRegions(t *testing.T) {
 
 func FuzzRawOffsets(f *testing.F) {
 	f.Add([]byte("a\\n\\u00e9b\\ud83d\\ude00\\ud800x\\\\\\\"\\/é"), uint16(7))
+	f.Add([]byte("\\u000b\\ud83d\\ude00\\ud8e0"), uint16(6))
 	f.Fuzz(func(t *testing.T, raw []byte, n uint16) {
 		var d jsonspan.Doc
 		if d.Parse(append(append([]byte{'"'}, raw...), '"')) != nil {
