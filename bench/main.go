@@ -39,6 +39,7 @@ func init() {
 		{"conformance", "wire shapes of a running gateway, or of this tree's", runConformance},
 		{"quality", "what the engines make of tool output", runQuality},
 		{"sessions", "recorded sessions of a coding agent, replayed", runSessions},
+		{"gobench", "the benchmarks beside the code", runGobench},
 	}
 }
 
