@@ -73,6 +73,7 @@ type worker struct {
 	tenant string
 	draft  *optimize.Draft
 	family Family
+	mode   References
 	report *Report
 	detail bool
 	tokens int // saved so far, an estimate
@@ -161,6 +162,12 @@ func (w *worker) run() optimize.Outcome {
 	w.refs.reset()
 	w.tokens = 0
 	var out optimize.Outcome
+	if w.mode = w.engine.config.References; w.mode != ReferenceOff {
+		if why := prunes(req); why != "" {
+			w.mode = ReferenceOff
+			out.Notes = append(out.Notes, why)
+		}
+	}
 	tooLarge, order := 0, -1
 	for i := range req.Blocks {
 		b := &req.Blocks[i]
@@ -172,7 +179,7 @@ func (w *worker) run() optimize.Outcome {
 		}
 		raw := w.draft.Raw(i)
 		least := w.engine.config.Gates[w.family]
-		if b.Kind == adapter.ToolResult && w.engine.config.References != ReferenceOff {
+		if b.Kind == adapter.ToolResult && w.mode != ReferenceOff {
 			least = min(least, runBytes)
 		}
 		if len(raw)-len(`""`) < least {
@@ -210,6 +217,20 @@ func (w *worker) run() optimize.Outcome {
 	return out
 }
 
+// prunes says why the provider may take earlier results out of the request
+// before the model sees it, so that a pointer could lead nowhere; "" if it may
+// not.
+func prunes(req *adapter.Request) string {
+	d := &req.Doc
+	if v := d.Get(req.Root, "context_management"); d.Kind(v) != jsonspan.Null {
+		return "no pointers: the request has context_management"
+	}
+	if req.Format == adapter.Responses && d.Equal(d.Get(req.Root, "truncation"), "auto") {
+		return "no pointers: the request allows truncation"
+	}
+	return ""
+}
+
 // toolResult returns what takes the place of block i, nil if it stays.
 func (w *worker) toolResult(i int, raw []byte, order int) []byte {
 	req := w.draft.Req
@@ -227,7 +248,7 @@ func (w *worker) toolResult(i int, raw []byte, order int) []byte {
 		w.tokens += res.tokens
 		w.keep(res, raw)
 	}
-	if w.engine.config.References == ReferenceOff || len(text)-len(`""`) < runBytes || res.lines.len() == 0 {
+	if w.mode == ReferenceOff || len(text)-len(`""`) < runBytes || res.lines.len() == 0 {
 		w.note(i, raw, res, nil, "")
 		return res.text
 	}
@@ -236,14 +257,14 @@ func (w *worker) toolResult(i int, raw []byte, order int) []byte {
 		known.part, known.parts = i-req.Results[order].First, req.Results[order].End-req.Results[order].First
 	}
 	if b.IsError {
-		w.refs.add(known, w.engine.config.References)
+		w.refs.add(known, w.mode)
 		return nil
 	}
 	if now := w.refer(&known, text); now != nil {
 		w.note(i, raw, res, now, "")
 		return now
 	}
-	w.refs.add(known, w.engine.config.References)
+	w.refs.add(known, w.mode)
 	w.note(i, raw, res, nil, "")
 	return res.text
 }
@@ -262,7 +283,7 @@ func (w *worker) refer(b *block, text []byte) []byte {
 		p := appendPointer([]byte{'"'}, req, &refs.blocks[n], 0, b.lines.len())
 		return append(p, '"')
 	}
-	if w.engine.config.References != ReferenceRuns {
+	if w.mode != ReferenceRuns {
 		return nil
 	}
 	runs := refs.lookup(b)
@@ -291,7 +312,7 @@ func (w *worker) refer(b *block, text []byte) []byte {
 	out = bytes.Clone(out)
 	left := *b
 	left.text, left.lines, left.sum = out[1:len(out)-1], &again.lines, again.sum
-	refs.add(left, w.engine.config.References)
+	refs.add(left, w.mode)
 	return out
 }
 

@@ -101,6 +101,30 @@ func TestReferenceModes(t *testing.T) {
 	}
 }
 
+// TestPruningProvider checks that there are no pointers where the provider may
+// take away what they lead to.
+func TestPruningProvider(t *testing.T) {
+	file := lines(60, "	{W}{i}: {d}, // the entry of {w}")
+	for _, tt := range []struct {
+		f        adapter.Format
+		member   string
+		pointers int
+	}{
+		{adapter.Messages, `"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]},`, 0},
+		{adapter.Messages, `"context_management":null,`, 1},
+		{adapter.Responses, `"truncation":"auto",`, 0},
+		{adapter.Responses, `"truncation":"disabled",`, 1},
+		{adapter.Chat, `"truncation":"auto",`, 1},
+	} {
+		body := request(tt.f, "Read", `{"file_path":"a.go"}`, file)
+		body = append([]byte("{"+tt.member), body[1:]...)
+		out, report := squoze.New(squoze.Config{}).Apply(tt.f, body)
+		if n := bytes.Count(out, []byte("the same as")); n != tt.pointers || (n == 0) != (len(report.Skipped) == 1) {
+			t.Errorf("%s with %s: %d pointers; %v", tt.f, tt.member, n, report.Skipped)
+		}
+	}
+}
+
 func TestErrorsAndFrozenStay(t *testing.T) {
 	log := string(jsonspan.AppendQuoted(nil, []byte(routine(400))))
 	for name, result := range map[string]string{
