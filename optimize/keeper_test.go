@@ -19,8 +19,9 @@ import (
 
 // keeper checks single requests of one mode against the promises.
 type keeper struct {
-	header string
-	errs   []error
+	header   string
+	noTokens bool // do not count tokens
+	errs     []error
 }
 
 func (k *keeper) fail(s sample, format string, args ...any) {
@@ -39,6 +40,13 @@ func (k *keeper) directive(s sample, before, after []byte) {
 	if grown <= 0 || grown > 1200 || !json.Valid(after) {
 		k.fail(s, "caveman: it grew by %d bytes", grown)
 		return
+	}
+	if rest, ok := bytes.CutPrefix(before[at:], []byte("null")); ok { // instructions that were null
+		for _, level := range []string{caveman.Lite, caveman.Full} {
+			if string(after[at:]) == `"`+caveman.Directive(level)+`"`+string(rest) {
+				return
+			}
+		}
 	}
 	// The first byte inserted may be like the one that follows.
 	for from := at; from >= 0 && from > at-4; from-- {
@@ -72,7 +80,7 @@ func (k *keeper) check(s sample, after []byte) {
 		k.fail(s, "it grew from %d to %d bytes", len(s.body), len(after))
 	}
 	path := endpointOf(s.format)
-	if cases.PairsIntact(path, s.body, s.body) == nil {
+	if cases.PairsIntact(path, s.body, s.body) == nil && distinct(s) {
 		if err := cases.PairsIntact(path, s.body, after); err != nil {
 			k.fail(s, "%v", err)
 		}
@@ -96,6 +104,31 @@ func (k *keeper) check(s sample, after []byte) {
 		return
 	}
 	k.messages(s, &was, &is)
+}
+
+// distinct reports whether every item of a Responses request can be told from
+// the others: the check of pairs goes by their ids.
+func distinct(s sample) bool {
+	var body struct {
+		Input json.RawMessage `json:"input"`
+	}
+	var items []struct {
+		Type   string `json:"type"`
+		ID     string `json:"id"`
+		CallID string `json:"call_id"`
+	}
+	if s.format != adapter.Responses || json.Unmarshal(s.body, &body) != nil || json.Unmarshal(body.Input, &items) != nil {
+		return true
+	}
+	seen := map[string]bool{}
+	for _, item := range items {
+		name := item.Type + " " + item.ID + " " + item.CallID
+		if item.ID+item.CallID != "" && seen[name] {
+			return false
+		}
+		seen[name] = true
+	}
+	return true
 }
 
 // pair is a string of the request and what stands in its place.
@@ -153,6 +186,9 @@ func (k *keeper) texts(s sample, was, is *adapter.Request, pairs []pair) {
 		before, after := was.Doc.Text(p.was), is.Doc.Text(p.is)
 		if after == "" {
 			k.fail(s, "a text was emptied")
+		}
+		if k.noTokens {
+			continue
 		}
 		if x, y := count(before), count(after); y > x {
 			k.fail(s, "%d tokens became %d: %.200q", x, y, after)
@@ -248,7 +284,7 @@ func (k *keeper) messages(s sample, was, is *adapter.Request) {
 	if !bytes.Contains(b, []byte("[... headroom: "+line)) {
 		k.fail(s, "no marker says that %d messages went", gone)
 	}
-	if count(dropped) < 30 {
+	if !k.noTokens && count(dropped) < 30 {
 		k.fail(s, "the marker is larger than what was dropped: %q", dropped)
 	}
 }

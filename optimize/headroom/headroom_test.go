@@ -228,7 +228,11 @@ func TestUnknownLevel(t *testing.T) {
 
 // FuzzPrune makes conversations of all kinds and sends them as they grow.
 func FuzzPrune(f *testing.F) {
-	for seed := range uint64(200) {
+	seeds := uint64(200)
+	if raceEnabled {
+		seeds = 30
+	}
+	for seed := range seeds {
 		f.Add(seed, uint8(seed), uint8(seed*7), uint16(seed*97), uint16(1+seed*11))
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, kind, keep uint8, reserve, result uint16) {
