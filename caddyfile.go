@@ -47,6 +47,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //		provider <name> <url...> { ... }
 //		stream_usage inject|off
 //		hook <name> ...
+//		capture <dir>
 //		max_attempts <n>
 //		attempt_deadline <duration>
 //		max_body <size>
@@ -81,6 +82,7 @@ func handlerDirectives(h *Handler, helper *httpcaddyfile.Helper) directives {
 		"max_attempts":     once(func(d *caddyfile.Dispenser) error { return parseInt(d, &h.MaxAttempts) }),
 		"attempt_deadline": once(func(d *caddyfile.Dispenser) error { return parseDuration(d, &h.AttemptDeadline) }),
 		"max_body":         once(func(d *caddyfile.Dispenser) error { return parseSize(d, &h.MaxBody) }),
+		"capture":          once(func(d *caddyfile.Dispenser) error { return parseCapture(d, &h.Capture) }),
 		"hook":             func(d *caddyfile.Dispenser) error { return parseHook(d, h) },
 		"stream_usage":     choice(&h.StreamUsage, streamUsageInject, streamUsageOff),
 		"client_overrides": once(func(d *caddyfile.Dispenser) error { return parseOnOff(d, &h.ClientOverrides) }),

@@ -73,6 +73,7 @@ type exchange struct {
 	schemaBodies
 	answerChange
 	hooked
+	capturing
 
 	redact *redactedLog // set when the access log would show a credential
 
@@ -255,6 +256,7 @@ func (x *exchange) end() {
 		x.count()
 	}
 	x.afterResponse()
+	x.endCapture()
 	x.closeCache()
 	x.redact.write(x)
 }

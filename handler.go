@@ -39,6 +39,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return err
 	}
 	x.choose(asked.settings, warning)
+	x.captureRequest()
 	x.beforeRequest()
 	x.planUsage()
 	if done, err := x.lookup(); done {
@@ -47,6 +48,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	x.optimize()
 	x.renameModel()
 	x.injectUsage()
+	x.captureSent()
 	x.setBody()
 	err := x.forward(next)
 	x.finish(err)

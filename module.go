@@ -83,6 +83,9 @@ type Handler struct {
 	// HooksRaw are guest modules that are told about requests and responses.
 	HooksRaw []json.RawMessage `json:"hooks,omitempty" caddy:"namespace=http.handlers.llm_gateway.hooks inline_key=hook"`
 
+	// Capture writes requests and answers to files. Default: none.
+	Capture *Capture `json:"capture,omitempty"`
+
 	// MaxAttempts is how often a request is sent to providers at most, the
 	// first time included. Default: 3.
 	MaxAttempts int `json:"max_attempts,omitempty"`
@@ -92,6 +95,7 @@ type Handler struct {
 	AttemptDeadline caddy.Duration `json:"attempt_deadline,omitempty"`
 
 	hooks     *hookSet
+	captures  *captureStore
 	models    modelTable
 	site      settings
 	overrides bool
@@ -161,6 +165,12 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := registerMetrics(ctx); err != nil {
 		return err
 	}
+	if h.Capture != nil {
+		if h.captures, err = openCapture(h.Capture, h.logger, repl); err != nil {
+			return fmt.Errorf("capture: %w", err)
+		}
+		go h.captures.run()
+	}
 	instances.add(h)
 	return nil
 }
@@ -181,6 +191,7 @@ func (h *Handler) Validate() error {
 func (h *Handler) Cleanup() error {
 	instances.remove(h)
 	h.hooks.close()
+	h.captures.close()
 	return errors.Join(h.plans.close(), h.closeLimiter(), h.engines.close())
 }
 

@@ -49,6 +49,7 @@ func (t *tee) Write(b []byte) (int, error) {
 	t.observe(b)
 	out := t.x.rewritten(b)
 	t.x.reportBody(out)
+	t.x.captureAnswer(out)
 	if len(out) == 0 {
 		return len(b), nil
 	}
