@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/cache"
@@ -153,8 +154,10 @@ func (c *Cache) policy() (cache.Policy, error) {
 }
 
 // options say how the store of c is opened.
-func (c *Cache) options(h *Handler, repl *caddy.Replacer) cache.Options {
-	o := cache.Options{Log: func(message string, err error) { h.logger.Warn("cache: "+message, zap.Error(err)) }}
+func (c *Cache) options(repl *caddy.Replacer) cache.Options {
+	// The cache outlives the configuration that opens it, and so must the logger.
+	logger := caddy.Log().Named("http.handlers.llm_gateway")
+	o := cache.Options{Log: func(message string, err error) { logger.Warn("cache: "+message, zap.Error(err)) }}
 	if s := c.Store; s != nil {
 		o.Store = cache.StoreConfig{Kind: s.Kind, Size: s.Size, Path: repl.ReplaceAll(s.Path, ""), URL: repl.ReplaceAll(s.URL, ""), Compress: s.Compress}
 		o.Secret = []byte(repl.ReplaceAll(s.Secret, ""))
@@ -201,7 +204,7 @@ func (h *Handler) provisionCaches(repl *caddy.Replacer) error {
 			if policy.Mode == cache.Off {
 				continue
 			}
-			o := c.options(h, repl)
+			o := c.options(repl)
 			if o.Store, err = o.Store.Resolve(); err != nil {
 				return fmt.Errorf("%s: %w", where, err)
 			}
@@ -245,8 +248,8 @@ func (x *exchange) lookup() (done bool, err error) {
 		return false, nil // what cannot be read cannot be told apart
 	}
 	request := cache.Request{
-		View: x.view, Header: x.r.Header, Path: x.r.URL.Path, Query: x.r.URL.RawQuery,
-		Tenant: x.tenant(plan.cache), Site: strings.ToLower(hostWithoutPort(x.r.Host)),
+		View: x.view, Header: x.r.Header, Path: x.originalPath(), Query: x.r.URL.RawQuery,
+		Tenant: x.tenant(plan.cache), Site: strings.ToLower(hostWithoutPort(x.r.Host)) + " " + x.h.place.of(x.h, x.r),
 		Model: x.model, Optimizers: x.plan.signature(),
 	}
 	if x.entry != nil {
@@ -287,6 +290,15 @@ func (x *exchange) lookup() (done bool, err error) {
 		x.r = x.r.WithContext(l.Recorder.Context())
 	}
 	return false, nil
+}
+
+// originalPath is the path that the client asked for, before any rewrite, and
+// the one that is asked for now.
+func (x *exchange) originalPath() string {
+	if orig, ok := x.r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok && orig.URL != nil && orig.URL.Path != x.r.URL.Path {
+		return orig.URL.Path + " " + x.r.URL.Path
+	}
+	return x.r.URL.Path
 }
 
 // tenant is whose answers the request may be given.
@@ -341,6 +353,23 @@ func (x *exchange) clientContext() context.Context {
 		return x.client
 	}
 	return x.r.Context()
+}
+
+// slowestWrite is how long a client may take for one piece of an answer that
+// others wait for as well.
+const slowestWrite = 5 * time.Second
+
+// hurry keeps a client that does not read from holding up those who wait for
+// the same answer. The server's own write timeout, if there is one, is enough.
+func (x *exchange) hurry() (relax func()) {
+	server, ok := x.r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	if !x.followed() || ok && (server.WriteTimeout > 0 || server.WriteIdleTimeout > 0) {
+		return func() {}
+	}
+	control := http.NewResponseController(x.w)
+	// Where deadlines are not supported nothing can be done.
+	_ = control.SetWriteDeadline(time.Now().Add(slowestWrite))
+	return func() { _ = control.SetWriteDeadline(time.Time{}) }
 }
 
 // followed reports whether others wait for the answer, so that it must go on

@@ -340,3 +340,49 @@ func TestTenants(t *testing.T) {
 		t.Errorf("shared: c got %s", got)
 	}
 }
+
+// TestRoutesApart never gives the answer of one route's upstream for a request
+// on another route of the same site.
+func TestRoutesApart(t *testing.T) {
+	upstream := func(name string) *recorder {
+		return record(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, strings.Replace(chatAnswer, "Six.", name, 1))
+		})
+	}
+	one, two, three := upstream("one"), upstream("two"), upstream("three")
+	gateway := "llm_gateway {\ncache exact {\nscope site\nstore disk " + filepath.Join(t.TempDir(), "cache") + "\n}\n}\n"
+	site := "%s\nhandle_path /a/* {\n" + gateway + "reverse_proxy %s\n}\nhandle_path /b/* {\n" + gateway + "reverse_proxy %s\n}\n" +
+		"@beta header X-Beta 1\nhandle @beta {\n" + gateway + "reverse_proxy %s\n}\nhandle {\n" + gateway + "reverse_proxy %s\n}\n"
+	base, load := serveOptions(t, "", fmt.Sprintf(site, "", one.URL, two.URL, three.URL, one.URL))
+	check := func(want string) {
+		t.Helper()
+		for _, tc := range []struct{ path, beta, answer string }{
+			{"/a/v1/chat/completions", "", "one"}, {"/b/v1/chat/completions", "", "two"},
+			{"/v1/chat/completions", "1", "three"}, {"/v1/chat/completions", "", "one"},
+		} {
+			res, body := post(t, base+tc.path, smallChat, "X-Beta", tc.beta)
+			if got := res.Header.Get("X-Gateway-Cache"); got != want || !strings.Contains(body, `"`+tc.answer+`"`) {
+				t.Errorf("%s %s: %s %s", tc.path, tc.beta, got, body)
+			}
+		}
+	}
+	check("MISS")
+	check("HIT")
+	// The same routes after a reload: the same answers.
+	if err := load(fmt.Sprintf(site, "", one.URL, two.URL, three.URL, one.URL)); err != nil {
+		t.Fatal(err)
+	}
+	check("HIT")
+	// Other upstreams, or another place: nobody else's answers.
+	if err := load(fmt.Sprintf(site, "", two.URL, one.URL, one.URL, two.URL)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/a/v1/chat/completions", "/b/v1/chat/completions", "/v1/chat/completions"} {
+		res, body := post(t, base+path, smallChat)
+		want := map[string]string{"/a/v1/chat/completions": "two", "/b/v1/chat/completions": "one", "/v1/chat/completions": "two"}[path]
+		if !strings.Contains(body, `"`+want+`"`) {
+			t.Errorf("after the upstreams were swapped: %s: %s %s", path, res.Header.Get("X-Gateway-Cache"), body)
+		}
+	}
+}

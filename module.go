@@ -103,6 +103,7 @@ type Handler struct {
 	keys      *keyTable
 	limiter   *access.Limiter
 	limiterID string
+	place     *routeID
 	engines   *engineTable
 	plans     *cachePlans
 	lists     *modelLists
@@ -132,7 +133,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		h.MaxAttempts = defaultMaxAttempts
 	}
 	h.overrides = h.ClientOverrides == nil || *h.ClientOverrides
-	h.passes, h.panics, h.engines = new(passTable), new(logLimiter), new(engineTable)
+	h.passes, h.panics, h.engines, h.place = new(passTable), new(logLimiter), new(engineTable), new(routeID)
 
 	repl := caddy.NewReplacer()
 	var err error
