@@ -117,7 +117,6 @@ func differential(t *testing.T, w world, floor float64, count int, seed uint64) 
 	capacity := 900
 	if w.name == "long texts" {
 		capacity = 150
-		count /= 4
 	}
 	now := int64(1000)
 	hits := 0
