@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -173,7 +172,6 @@ type cachePlan struct {
 
 // cachePlans resolves and keeps the plans, and the caches that they use.
 type cachePlans struct {
-	mu       sync.RWMutex
 	plans    map[planKey]cachePlan
 	acquired []string // identities in the usage pool
 }

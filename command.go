@@ -1,6 +1,7 @@
 package llmgateway
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -122,7 +123,9 @@ func askAdmin(address, method, path string, q url.Values) ([]byte, error) {
 	client := &http.Client{Timeout: 10 * time.Second}
 	if parsed.IsUnixNetwork() {
 		origin = "http://127.0.0.1"
-		client.Transport = &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", parsed.Host) }}
+		client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", parsed.Host)
+		}}
 	}
 	target := origin + adminPath + path
 	if len(q) > 0 {

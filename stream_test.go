@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +13,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/net/http2"
 )
 
 const streamRequest = `{"model":"gpt-5-mini","stream":true,"messages":[{"role":"user","content":"count"}]}`
@@ -53,12 +50,9 @@ func stepped(t *testing.T, list []string) (*httptest.Server, chan struct{}) {
 
 // protocols are the ways in which clients reach a site over loopback.
 func protocols() map[string]*http.Client {
-	h2c := &http.Client{Transport: &http2.Transport{
-		AllowHTTP: true,
-		DialTLSContext: func(ctx context.Context, network, addr string, _ *tls.Config) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, addr)
-		},
-	}}
+	unencrypted := new(http.Protocols)
+	unencrypted.SetUnencryptedHTTP2(true)
+	h2c := &http.Client{Transport: &http.Transport{Protocols: unencrypted}}
 	return map[string]*http.Client{"http/1.1": {Transport: &http.Transport{}}, "h2c": h2c}
 }
 

@@ -181,13 +181,6 @@ func (r *reader) int64() int64 {
 	return 0
 }
 
-func (r *reader) byte() byte {
-	if b := r.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
 func (r *reader) field() []byte {
 	n, size := binary.Uvarint(r.b)
 	if size <= 0 {

@@ -387,7 +387,7 @@ func (a *answer) refused(err error, status int, anthropic bool) (string, error) 
 	case v.Error == nil || v.Error.Message == "" || v.Error.Type == "":
 		return seen, errors.New("no error object with a message and a type")
 	case anthropic && (v.Type != "error" || v.Error.Type != anthropicTypes[status]):
-		return seen, fmt.Errorf("Anthropic's type for this is %s", anthropicTypes[status])
+		return seen, fmt.Errorf("the type for this in the Anthropic API is %s", anthropicTypes[status])
 	}
 	return seen, nil
 }

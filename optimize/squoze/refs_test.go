@@ -130,7 +130,7 @@ func TestLookupFindsAll(t *testing.T) {
 				}
 				// The first place of a window counts, and there the run may be
 				// shorter: a window is only missed if it is in one place.
-				if w := string(bytes.Join(lines[k:k+runLines], newline)); free && seen[w] {
+				if free && seen[string(bytes.Join(lines[k:k+runLines], newline))] {
 					t.Fatalf("block %d: the lines from %d on stand in an earlier block", i, k)
 				}
 			}
