@@ -5,12 +5,12 @@ import (
 )
 
 const (
-	// foldMin is from how many lines on a shape repeats. Lines of a rarer
-	// shape always stay: the rare line is the signal.
+	// foldMin is from how many lines on a kind repeats. Lines of a rarer kind
+	// always stay: the rare line is the signal.
 	foldMin = 5
 
 	// edge is how many lines stay at the start and at the end of a block,
-	// before and after how many lines around a failure.
+	// contextBefore and contextAfter how many around a failure.
 	edge          = 3
 	contextBefore = 2
 	contextAfter  = 1
@@ -25,48 +25,48 @@ const (
 	maxShapes = 1 << 14
 )
 
-// Shapes that need no text.
+// Kinds that are no entries of folder.kinds.
 const (
-	rareShape int32 = iota - 3 // not counted: the line stays
-	blankShape
-	passShape
+	noKind    int32 = iota - 3 // the line stays
+	blankKind                  // an empty line
+	passKind                   // says that something passed
 )
 
 // folder elides the lines of a report that repeat. It keeps its memory.
 type folder struct {
-	keep    output.Set
-	ids     map[string]int32 // shape to index into shapes
-	shapes  []shape
-	loose   map[string]int32
-	groups  []looseGroup
-	of      []int32 // shape of each line, rareShape if it stays anyway
-	passing shape
+	keep  output.Set // what stays for its own sake
+	stays output.Set // what stays for the reader's
+
+	ids       map[string]int32 // shape to index into shapes
+	shapes    []shape
+	templates templates
+
+	of      []int32 // kind of each line
+	kinds   []kind
+	passing kind
+
 	scratch []byte
-	second  []byte
 	numbers []number
 }
 
-// shape is a kind of line.
+// shape is a set of lines that differ in numbers and ids only.
 type shape struct {
-	text        string
-	count       int
-	first, last int
-	group       int32 // loose shape, -1 if not asked for
-	folds       bool
-	fields      []field
+	text     string
+	count    int
+	template int32 // -1 if it has none
+	kind     int32
 }
 
-// looseGroup is a set of shapes that differ in names only.
-type looseGroup struct {
-	common      int // lines of shapes that repeat
-	rare        int // lines of the others
-	shapes      int // how many others
-	folds       bool
-	first, last int // of the rare lines
+// kind is a set of lines that fold together: those of a shape, or of several
+// shapes of one template.
+type kind struct {
+	first, last int
+	fields      [maxNumbers]field
+	used        int // of fields
 }
 
 // fold appends the lines to dst with those elided that neither matter nor say
-// anything new: of each shape that repeats the first and the last line stay,
+// anything new: of each kind that repeats the first and the last line stay,
 // and those whose numbers stand out. If nothing can be elided dst is returned
 // as it is.
 func (f *folder) fold(dst []byte, class output.Class, tool output.Tool, lines *output.Lines, m mark) ([]byte, bool) {
@@ -75,6 +75,8 @@ func (f *folder) fold(dst []byte, class output.Class, tool output.Tool, lines *o
 	keepLists(&f.keep, lines)
 	f.count(lines, n)
 	f.decide()
+	f.sort(lines, n)
+	f.neighbours(n)
 	f.witnesses(lines, n)
 	return f.elide(dst, lines, n, m)
 }
@@ -97,162 +99,167 @@ func content(lines *output.Lines) int {
 	return lines.Len()
 }
 
-// count finds the shapes of the lines that may go.
+// count finds the shapes of the lines that may go. f.of is then the shape of
+// each line.
 func (f *folder) count(lines *output.Lines, n int) {
 	if f.ids == nil {
-		f.ids, f.loose = make(map[string]int32), make(map[string]int32)
+		f.ids = make(map[string]int32)
 	}
 	clear(f.ids)
-	clear(f.loose)
-	f.shapes, f.groups, f.of = f.shapes[:0], f.groups[:0], f.of[:0]
-	f.passing = shape{first: -1, last: -1}
+	f.shapes, f.of = f.shapes[:0], f.of[:0]
 	for i := range n {
-		id := rareShape
+		id := noKind
 		if !f.keep.Has(i) {
-			id = f.shapeOf(lines.Line(i), i)
+			id = f.shapeOf(lines.Line(i))
 		}
 		f.of = append(f.of, id)
 	}
 }
 
-// shapeOf counts line i among its shape.
-func (f *folder) shapeOf(line []byte, i int) int32 {
+// shapeOf counts a line among its shape.
+func (f *folder) shapeOf(line []byte) int32 {
 	if len(line) == 0 || len(line) == 1 && line[0] == '\r' {
-		return blankShape
+		return blankKind
 	}
 	if output.Passing(line) {
-		if f.passing.count++; f.passing.first < 0 {
-			f.passing.first = i
-		}
-		f.passing.last = i
-		return passShape
+		return passKind
 	}
 	f.scratch = appendShape(f.scratch[:0], line)
 	id, ok := f.ids[string(f.scratch)]
 	if !ok {
 		if len(f.shapes) == maxShapes {
-			return rareShape
+			return noKind
 		}
 		id = int32(len(f.shapes))
 		text := string(f.scratch)
 		f.ids[text] = id
-		f.addShape(text, i)
+		f.shapes = append(f.shapes, shape{text: text, template: -1, kind: noKind})
 	}
-	s := &f.shapes[id]
-	s.count++
-	s.last = i
-	f.numbers = appendNumbers(f.numbers[:0], line)
-	for _, x := range f.numbers {
-		if x.at == len(s.fields) {
-			s.fields = append(s.fields, field{})
-		}
-		if x.at < len(s.fields) {
-			s.fields[x.at].add(x.value, i)
-		}
-	}
+	f.shapes[id].count++
 	return id
 }
 
-// addShape appends a shape first seen in line i, reusing the memory of one of
-// an earlier text.
-func (f *folder) addShape(text string, i int) {
-	n := len(f.shapes)
-	var fields []field
-	if n < cap(f.shapes) {
-		fields = f.shapes[:n+1][n].fields[:0]
-	}
-	f.shapes = append(f.shapes, shape{text: text, first: i, group: -1, fields: fields})
-}
-
-// decide says which shapes fold: those that repeat; and rare ones that are
-// many of one loose shape, where most lines are rare: then the name in them is
-// another in each line, and no signal. Where most lines share a few names, a
-// rare name is one.
+// decide makes kinds of the shapes that repeat. Where many shapes are of one
+// template, that is, differ in a name only, they are one kind; those of them
+// that are rare only if most are: then the name is another in each line, and
+// no signal. Where most lines share some names, a rare name is one.
 func (f *folder) decide() {
-	f.passing.folds = f.passing.count >= foldMin
+	f.kinds = f.kinds[:0]
+	f.templates.find(f.shapes)
 	for i := range f.shapes {
 		s := &f.shapes[i]
-		f.second = appendLoose(f.second[:0], append(f.scratch[:0], s.text...))
-		g, ok := f.loose[string(f.second)]
-		if !ok {
-			g = int32(len(f.groups))
-			f.loose[string(f.second)] = g
-			f.groups = append(f.groups, looseGroup{first: -1, last: -1})
-		}
-		p := &f.groups[g]
-		if s.folds = s.count >= foldMin; s.folds {
-			p.common += s.count
+		t := f.templates.many(s.template)
+		if s.count < foldMin && (t == nil || t.rare <= t.common) {
 			continue
 		}
-		s.group = g
-		if p.first < 0 || s.first < p.first {
-			p.first = s.first
+		if t == nil {
+			s.kind = f.addKind()
+			continue
 		}
-		p.last = max(p.last, s.last)
-		p.rare += s.count
-		p.shapes++
+		if t.kind < 0 {
+			t.kind = f.addKind()
+		}
+		s.kind = t.kind
 	}
-	for i := range f.groups {
-		p := &f.groups[i]
-		p.folds = p.shapes >= 2*foldMin && p.rare > p.common
+}
+
+func (f *folder) addKind() int32 {
+	n := len(f.kinds)
+	if n == cap(f.kinds) {
+		f.kinds = append(f.kinds, kind{})
 	}
-	for i := range f.shapes {
-		if s := &f.shapes[i]; s.group >= 0 && f.groups[s.group].folds {
-			s.folds = true
+	f.kinds = f.kinds[:n+1]
+	k := &f.kinds[n]
+	k.first, k.last, k.used = -1, -1, 0
+	return int32(n)
+}
+
+// sort puts the lines to their kinds: f.of is then the kind of each line.
+func (f *folder) sort(lines *output.Lines, n int) {
+	f.stays.Reset(n)
+	f.passing = kind{first: -1, last: -1}
+	passing := 0
+	for i := range n {
+		id := f.of[i]
+		switch {
+		case id == passKind:
+			f.passing.see(i)
+			passing++
+		case id >= 0:
+			if id = f.shapes[id].kind; id >= 0 {
+				k := &f.kinds[id]
+				k.see(i)
+				f.numbers = appendNumbers(f.numbers[:0], lines.Line(i))
+				for _, x := range f.numbers {
+					for k.used <= x.at {
+						k.fields[k.used] = field{}
+						k.used++
+					}
+					k.fields[x.at].add(x.value, i)
+				}
+			}
+			f.of[i] = id
+		}
+		if id == noKind {
+			f.stays.Add(i)
+		}
+	}
+	if passing < foldMin {
+		for i := range n {
+			if f.of[i] == passKind {
+				f.stays.Add(i)
+			}
 		}
 	}
 }
 
-// witnesses puts the lines into keep that stay for their shape's sake, or for
-// the reader's.
+// see notes that line i is of the kind.
+func (k *kind) see(i int) {
+	if k.first < 0 {
+		k.first = i
+	}
+	k.last = i
+}
+
+// neighbours makes the lines around failures stay, and those at both ends.
+func (f *folder) neighbours(n int) {
+	for i := f.keep.Next(0); i < n; i = f.keep.Next(i + 1) {
+		f.stays.AddRange(i-contextBefore, i+contextAfter+1)
+	}
+	f.stays.AddRange(0, edge)
+	f.stays.AddRange(n-edge, n)
+}
+
+// witnesses makes the lines stay that speak for their kind: the first, the
+// last, the extremes of what it measures, and those in a rare state.
 func (f *folder) witnesses(lines *output.Lines, n int) {
-	kept := -contextAfter - 1 // the last line that stays for its own sake
-	for i := range n {
-		if f.keep.Has(i) {
-			for j := max(i-contextBefore, kept+1, 0); j < i; j++ {
-				f.of[j] = rareShape
-			}
-			kept = i
-		} else if i-kept <= contextAfter {
-			f.of[i] = rareShape
-		}
-	}
-	for i := range n {
-		switch id := f.of[i]; {
-		case i < edge || i >= n-edge:
-			f.of[i] = rareShape
-		case id >= 0 && !f.shapes[id].folds, id == passShape && !f.passing.folds:
-			f.of[i] = rareShape
-		}
-	}
 	f.stay(f.passing.first, f.passing.last)
-	for i := range f.groups {
-		f.stay(f.groups[i].first, f.groups[i].last)
-	}
-	for i := range f.shapes {
-		s := &f.shapes[i]
-		if s.group >= 0 {
-			continue
-		}
-		f.stay(s.first, s.last)
+	watched := false
+	for i := range f.kinds {
+		k := &f.kinds[i]
+		f.stay(k.first, k.last)
 		measures := 0
-		for j := range s.fields {
-			if x := &s.fields[j]; x.measure() && measures < 2 {
+		for j := range k.used {
+			x := &k.fields[j]
+			if x.measure() && measures < 2 {
 				f.stay(x.minAt, x.maxAt)
 				measures++
 			}
+			watched = watched || x.states()
 		}
 	}
+	if !watched {
+		return
+	}
 	for i := range n {
-		id := f.of[i]
-		if id < 0 || f.shapes[id].group >= 0 {
+		if f.of[i] < 0 || f.stays.Has(i) {
 			continue
 		}
-		fields := f.shapes[id].fields
+		k := &f.kinds[f.of[i]]
 		f.numbers = appendNumbers(f.numbers[:0], lines.Line(i))
 		for _, x := range f.numbers {
-			if x.at < len(fields) && fields[x.at].rare(x.value) {
-				f.of[i] = rareShape
+			if k.fields[x.at].rare(x.value) {
+				f.stays.Add(i)
 				break
 			}
 		}
@@ -263,25 +270,22 @@ func (f *folder) witnesses(lines *output.Lines, n int) {
 func (f *folder) stay(at ...int) {
 	for _, i := range at {
 		if i >= 0 {
-			f.of[i] = rareShape
+			f.stays.Add(i)
 		}
 	}
 }
 
-// elide appends the lines, with markers for the runs of lines that fold.
+// elide appends the lines, with markers for the runs of lines that do not stay.
 func (f *folder) elide(dst []byte, lines *output.Lines, n int, m mark) ([]byte, bool) {
 	from, done := len(dst), 0
 	for i := 0; i < n; {
-		if f.of[i] == rareShape {
+		if f.stays.Has(i) {
 			i++
 			continue
 		}
-		end := i + 1
-		for end < n && f.of[end] != rareShape {
-			end++
-		}
+		end := f.stays.Next(i)
 		text := lines.Range(i, end)
-		detail := f.describe(lines, i, end)
+		detail := f.describe(i, end)
 		if end-i >= minGap && len(text) >= m.maxLen(detail)+minGain {
 			dst = append(dst, lines.Range(done, i)...)
 			dst = m.append(dst, end-i, detail)
@@ -297,36 +301,26 @@ func (f *folder) elide(dst []byte, lines *output.Lines, n int, m mark) ([]byte, 
 }
 
 // describe says what the lines [from, to) are.
-func (f *folder) describe(lines *output.Lines, from, to int) string {
-	only := blankShape
+func (f *folder) describe(from, to int) string {
+	only := blankKind
 	for _, id := range f.of[from:to] {
 		switch {
-		case id == blankShape || id == only:
-		case only == blankShape:
+		case id == blankKind || id == only:
+		case only == blankKind:
 			only = id
 		default:
 			return "repetitive"
 		}
 	}
 	switch {
-	case only == passShape:
+	case only == passKind:
 		return "passing or skipped"
-	case only < 0:
+	case only == blankKind:
 		return "blank"
-	case f.like(lines, from-1, only):
+	case from > 0 && f.of[from-1] == only:
 		return "like the line above"
-	case f.like(lines, to, only):
+	case to < len(f.of) && f.of[to] == only:
 		return "like the line below"
 	}
 	return "repetitive"
-}
-
-// like reports whether line i, which stays, has the shape id.
-func (f *folder) like(lines *output.Lines, i int, id int32) bool {
-	if i < 0 || i >= len(f.of) {
-		return false
-	}
-	f.scratch = appendShape(f.scratch[:0], lines.Line(i))
-	got, ok := f.ids[string(f.scratch)]
-	return ok && got == id
 }

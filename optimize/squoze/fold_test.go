@@ -114,22 +114,52 @@ func letters(n int, format string) string {
 }
 
 func TestShape(t *testing.T) {
-	tests := []struct{ in, strict, loose string }{
-		{"2031-04-02T06:00:00.123Z INFO cache hit", "#-#-#:#:#.#Z INFO cache hit", "# INFO cache hit"},
-		{"took 12ms and 1.5s, 30%", "took #ms and #.#s, #%", "took #ms and # #%"},
-		{"module_12 utf8 x7k2p 0xdeadbeef1", "module_# utf# # #", "# # # #"},
-		{`level=info msg="user alice" id=7f3a9c`, `level=info msg="user alice" id=#`, `level=# msg="#" id=#`},
-		{"1a2 b1 7f 3kb 9abcd", "# b# #f #kb #", "# # #f #kb #"},
-		{"", "", ""},
-		{"下载 3 完成", "下载 # 完成", "下载 # 完成"},
+	tests := []struct{ in, want string }{
+		{"2031-04-02T06:00:00.123Z INFO cache hit", "#-#-#:#:#.#Z INFO cache hit"},
+		{"took 12ms and 1.5s, 30%", "took #ms and #.#s, #%"},
+		{"module_12 utf8 x7k2p 0xdeadbeef1", "module_# utf# # #"},
+		{"level=info msg=\"user alice\" id=7f3a9c", `level=info msg="user alice" id=#`},
+		{"1a2 b1 7f 3kb 9abcd", "# b# #f #kb #"},
+		{"deadbeef12 12345678abc 12345678 abcdefab", "# # # abcdefab"},
+		{"", ""},
+		{"下载 3 完成", "下载 # 完成"},
 	}
 	for _, tt := range tests {
-		strict := appendShape(nil, []byte(tt.in))
-		if string(strict) != tt.strict {
-			t.Errorf("%q: strict %q, want %q", tt.in, strict, tt.strict)
+		if got := appendShape(nil, []byte(tt.in)); string(got) != tt.want {
+			t.Errorf("%q: %q, want %q", tt.in, got, tt.want)
 		}
-		if loose := appendLoose(nil, strict); string(loose) != tt.loose {
-			t.Errorf("%q: loose %q, want %q", tt.in, loose, tt.loose)
+	}
+}
+
+func TestTemplates(t *testing.T) {
+	tests := []struct {
+		name, in string
+		folds    bool
+	}{
+		{"a name in every line", letters(60, "{w}_test.go:9: using fixture {w}"), true},
+		{"a path in every line", letters(60, "linked {w}/{w}.o into lib"), true},
+		{"a value in every line", letters(60, "level=info user={w} action=login"), true},
+		{"messages that differ", letters(60, "level=info msg=\"{w} {w} is up\""), false},
+		{"two words that differ", letters(60, "INFO main: {w} was {w}"), false},
+		{"nothing but a name", letters(60, "./{w}/{w}.go"), false},
+		{"one word and a name", letters(60, "{w} ./{w}/{w}.go"), false},
+		{"a rare name among few", strings.Repeat("INFO state=open for us\nINFO state=shut for us\n", 30) + "INFO state=lost for us\n", false},
+		{"rare names among few", strings.Repeat("INFO state=open for us\n", 60) + letters(20, "INFO state={w} for us"), false},
+		{"many names that repeat", strings.Repeat(letters(20, "GET /v1/{w} took 3 ms"), 6), true},
+	}
+	for _, tt := range tests {
+		var l output.Lines
+		l.Split([]byte(tt.in))
+		var f folder
+		f.keep.Reset(l.Len())
+		f.count(&l, content(&l))
+		f.decide()
+		folded := len(f.kinds) == 1
+		for i := range f.shapes {
+			folded = folded && f.shapes[i].kind >= 0
+		}
+		if folded != tt.folds {
+			t.Errorf("%s: folds %v, %d shapes, %d kinds", tt.name, folded, len(f.shapes), len(f.kinds))
 		}
 	}
 }

@@ -126,18 +126,30 @@ func (f *field) add(value int64, line int) {
 	f.used++
 }
 
-// rareCount is how often a state may occur to be rare.
+// rareCount is how often a state may occur to be rare, at most.
 const rareCount = 3
 
-// rare reports whether value is one of few states that nearly all lines do not
-// have.
-func (f *field) rare(value int64) bool {
-	if f.many || f.used < 2 || f.n < 10*rareCount {
+// states reports whether the number is a state, that is, has few values, one of
+// which most lines have.
+func (f *field) states() bool {
+	if f.many || f.used < 2 {
 		return false
 	}
-	for i := range f.used {
-		if f.values[i] == value {
-			return f.counts[i] <= rareCount
+	top := 0
+	for _, n := range f.counts[:f.used] {
+		top = max(top, n)
+	}
+	return 2*top >= f.n
+}
+
+// rare reports whether value is a state that few lines are in.
+func (f *field) rare(value int64) bool {
+	if !f.states() {
+		return false
+	}
+	for i, v := range f.values[:f.used] {
+		if v == value {
+			return f.counts[i] <= min(max(f.n/10, 1), rareCount)
 		}
 	}
 	return false

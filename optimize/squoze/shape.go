@@ -6,13 +6,11 @@ import "slices"
 // masked text have the same shape. Masked are:
 //
 //   - runs of digits;
-//   - words of letters and digits mixed, which are ids, unless it is letters
-//     followed by digits: then only the digits.
+//   - words of letters and digits mixed, which are ids. Of letters followed by
+//     digits only the digits are masked, of a number with a unit too, unless
+//     it is a hexadecimal number of eight digits or more.
 //
-// The words themselves stay, so "cache hit" and "cache miss" are two shapes. In
-// the loose form also names are masked: words that hold one of . / _ - @ or an
-// upper-case letter behind a lower-case one, and what stands behind an equals
-// sign or between quotes.
+// The words themselves stay, so "cache hit" and "cache miss" are two shapes.
 
 // Classes of bytes: letters and digits make words, other bytes do not.
 const (
@@ -35,7 +33,10 @@ var byteClass = func() (t [256]byte) {
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-const maskByte = '#'
+const (
+	maskByte = '#'
+	hexMin   = 8 // from how many digits on a hexadecimal number is one
+)
 
 // appendShape appends the strict shape of line, which is never longer than the
 // line.
@@ -70,22 +71,26 @@ func appendShape(dst, line []byte) []byte {
 		for i < len(line) && byteClass[line[i]] == digitByte {
 			i++
 		}
-		if i == len(line) || byteClass[line[i]] == otherByte {
-			dst[n] = maskByte
-			n++
-			continue
-		}
+		number := i
 		for i < len(line) && byteClass[line[i]] != otherByte {
 			i++
 		}
-		if unit := unitOf(line[digits:i]); len(unit) > 0 {
+		switch unit := unitOf(line[digits:i]); {
+		case i-start >= hexMin && (digits > start || number < i) && isHex(line[start:i]):
+			n -= digits - start
+			dst[n] = maskByte
+			n++
+		case number == i: // only digits are left
+			dst[n] = maskByte
+			n++
+		case len(unit) > 0:
 			dst[n] = maskByte
 			n += 1 + copy(dst[n+1:], unit)
-			continue
+		default:
+			n -= digits - start
+			dst[n] = maskByte
+			n++
 		}
-		n -= digits - start
-		dst[n] = maskByte
-		n++
 	}
 	return dst[:n]
 }
@@ -109,53 +114,12 @@ func unitOf(text []byte) []byte {
 	return unit
 }
 
-// nameByte marks the bytes that, inside of a token, make it a name.
-var nameByte = [256]bool{'.': true, '/': true, '_': true, '-': true, '@': true, ':': true, '\\': true, '#': true}
-
-// appendLoose appends the loose shape of a line whose strict shape is given.
-func appendLoose(dst, shape []byte) []byte {
-	for i := 0; i < len(shape); {
-		switch c := shape[i]; {
-		case c == ' ' || c == '\t':
-			dst = append(dst, c)
-			i++
-		case c == '"' || c == '\'':
-			end := i + 1
-			for end < len(shape) && shape[end] != c {
-				end++
-			}
-			if end == len(shape) {
-				dst = append(dst, c)
-				i++
-				continue
-			}
-			dst = append(dst, c, maskByte, c)
-			i = end + 1
-		default:
-			end, name, equals := i, false, -1
-			for end < len(shape) && shape[end] != ' ' && shape[end] != '\t' && (end == i || shape[end] != '"' && shape[end] != '\'') {
-				switch b := shape[end]; {
-				case b == '=' && equals < 0:
-					equals = end
-				case nameByte[b] && end+1 < len(shape) && end > i,
-					end > i && 'A' <= b && b <= 'Z' && 'a' <= shape[end-1] && shape[end-1] <= 'z':
-					name = true
-				}
-				end++
-			}
-			switch {
-			case equals >= 0:
-				dst = append(dst, shape[i:equals+1]...)
-				if end > equals+1 {
-					dst = append(dst, maskByte)
-				}
-			case name:
-				dst = append(dst, maskByte)
-			default:
-				dst = append(dst, shape[i:end]...)
-			}
-			i = end
+// isHex reports whether text consists of hexadecimal digits.
+func isHex(text []byte) bool {
+	for _, c := range text {
+		if c-'0' > 9 && c|0x20-'a' > 5 {
+			return false
 		}
 	}
-	return dst
+	return true
 }

@@ -1,0 +1,195 @@
+package squoze
+
+import "github.com/cespare/xxhash/v2"
+
+// A template is what shapes have in common that differ in a name only. Which
+// words are names is seen from the shapes themselves: a place that has many
+// different words in otherwise equal lines holds a name. To tell the lines
+// apart that merely have the same number of words, not more than one such
+// place may hold plain words, those that a name or a path is not, and of the
+// plain words at least as many and at least two must be the same everywhere:
+//
+//	    meadow_test.go:#: using fixture shard
+//	    basket_test.go:#: using fixture ledger
+//
+// are of one template, cache warmed and disk failing are not.
+
+const (
+	// manyShapes is from how many shapes on the name in a template is one of
+	// many.
+	manyShapes = 2 * foldMin
+	// fewWords is how many different words a place may have and still be part
+	// of what a template says.
+	fewWords = 8
+	// maxWordsInShape is the longest shape that is looked at, in words.
+	maxWordsInShape = 64
+)
+
+// templates finds the templates of shapes. It keeps its memory.
+type templates struct {
+	skeletons map[string]int32 // delimiters of a shape to index into places
+	places    [][]place
+	ids       map[string]int32 // literal words of a template to index into list
+	list      []template
+	scratch   []byte
+	words     []span
+}
+
+// template is a set of shapes.
+type template struct {
+	shapes int
+	common int // lines of shapes that repeat
+	rare   int // lines of the others
+	kind   int32
+}
+
+// place is one word of a skeleton: the different words that shapes have there.
+type place struct {
+	words [fewWords + 1]uint64
+	used  int
+}
+
+// open reports whether the place holds names.
+func (p *place) open() bool { return p.used > fewWords }
+
+func (p *place) add(word uint64) {
+	for _, w := range p.words[:p.used] {
+		if w == word {
+			return
+		}
+	}
+	if p.used <= fewWords {
+		p.words[p.used] = word
+		p.used++
+	}
+}
+
+// span is a word of a shape.
+type span struct {
+	from, to int
+	plain    bool // only letters, none of them upper case behind a lower one
+}
+
+// many is the template i if it has many shapes, else nil.
+func (t *templates) many(i int32) *template {
+	if i < 0 || t.list[i].shapes < manyShapes {
+		return nil
+	}
+	return &t.list[i]
+}
+
+// find gives each shape its template.
+func (t *templates) find(shapes []shape) {
+	if t.skeletons == nil {
+		t.skeletons, t.ids = make(map[string]int32), make(map[string]int32)
+	}
+	clear(t.skeletons)
+	clear(t.ids)
+	t.list = t.list[:0]
+	if len(shapes) < manyShapes {
+		return
+	}
+	t.places = t.places[:0]
+	for i := range shapes {
+		s := &shapes[i]
+		k := t.skeleton(s.text)
+		if s.template = k; k < 0 {
+			continue
+		}
+		for j, w := range t.words {
+			t.places[k][j].add(xxhash.Sum64String(s.text[w.from:w.to]))
+		}
+	}
+	for i := range shapes {
+		if s := &shapes[i]; s.template >= 0 {
+			s.template = t.template(s.text, s.template)
+			if s.template < 0 {
+				continue
+			}
+			p := &t.list[s.template]
+			p.shapes++
+			if s.count >= foldMin {
+				p.common += s.count
+			} else {
+				p.rare += s.count
+			}
+		}
+	}
+}
+
+// skeleton is the number of the shape's skeleton, -1 if it has too many words
+// or none. It leaves the words in t.words.
+func (t *templates) skeleton(shape string) int32 {
+	t.split(shape)
+	if len(t.words) == 0 || len(t.words) > maxWordsInShape {
+		return -1
+	}
+	t.scratch = t.scratch[:0]
+	at := 0
+	for _, w := range t.words {
+		t.scratch = append(append(t.scratch, shape[at:w.from]...), 'w')
+		at = w.to
+	}
+	t.scratch = append(t.scratch, shape[at:]...)
+	k, ok := t.skeletons[string(t.scratch)]
+	if !ok {
+		k = int32(len(t.places))
+		t.skeletons[string(t.scratch)] = k
+		t.places = append(t.places, make([]place, len(t.words)))
+	}
+	return k
+}
+
+// split puts the words of a shape into t.words.
+func (t *templates) split(shape string) {
+	t.words = t.words[:0]
+	for i := 0; i < len(shape); {
+		if delimiter[shape[i]] {
+			i++
+			continue
+		}
+		w := span{from: i, plain: true}
+		for ; i < len(shape) && !delimiter[shape[i]]; i++ {
+			c := shape[i]
+			if byteClass[c] != letterByte || c == '_' || i > w.from && 'A' <= c && c <= 'Z' && 'a' <= shape[i-1] && shape[i-1] <= 'z' {
+				w.plain = false
+			}
+		}
+		w.to = i
+		t.words = append(t.words, w)
+	}
+}
+
+// template is the number of the template of a shape with the skeleton k, -1 if
+// what it says is too little, or too much of it differs.
+func (t *templates) template(shape string, k int32) int32 {
+	t.split(shape)
+	places := t.places[k]
+	t.scratch = append(t.scratch[:0], byte(k), byte(k>>8), byte(k>>16))
+	fixed, open, names := 0, 0, 0
+	for j, w := range t.words {
+		switch {
+		case !places[j].open():
+			t.scratch = append(append(t.scratch, shape[w.from:w.to]...), 0)
+			if w.plain {
+				fixed++
+			}
+			continue
+		case w.plain:
+			open++
+		default:
+			names++
+		}
+		t.scratch = append(t.scratch, 1)
+	}
+	if open+names == 0 || open > 1 || open == 1 && fixed < 2 || fixed == 0 {
+		return -1
+	}
+	id, ok := t.ids[string(t.scratch)]
+	if !ok {
+		id = int32(len(t.list))
+		t.ids[string(t.scratch)] = id
+		t.list = append(t.list, template{kind: -1})
+	}
+	return id
+}
