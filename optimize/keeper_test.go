@@ -246,7 +246,7 @@ func (k *keeper) messages(s sample, was, is *adapter.Request) {
 		for ; at < len(was.Messages) && !ok; at++ {
 			if changed, ok = derive(&was.Doc, was.Messages[at].Node, &is.Doc, m.Node); ok {
 				for _, p := range changed {
-					if blk := blockOf(was, p.was); blk == nil || blk.Kind == adapter.UserText || blk.Kind == adapter.AssistantText {
+					if blk := blockOf(was, p.was); blk == nil || blk.Kind != adapter.ToolResult && blk.Kind != adapter.Reasoning {
 						ok = false // another message of the same shape
 					}
 				}
