@@ -121,6 +121,8 @@ func TestShape(t *testing.T) {
 		{"level=info msg=\"user alice\" id=7f3a9c", `level=info msg="user alice" id=#`},
 		{"1a2 b1 7f 3kb 9abcd", "# b# #f #kb #"},
 		{"deadbeef12 12345678abc 12345678 abcdefab", "# # # abcdefab"},
+		{"[  7/400] copied   x", "[ #/#] copied x"},
+		{"    indented  once", "    indented once"},
 		{"", ""},
 		{"下载 3 完成", "下载 # 完成"},
 	}

@@ -11,6 +11,7 @@ import "slices"
 //     it is a hexadecimal number of eight digits or more.
 //
 // The words themselves stay, so "cache hit" and "cache miss" are two shapes.
+// Blanks that only align count once; an indent counts in full.
 
 // Classes of bytes: letters and digits make words, other bytes do not.
 const (
@@ -43,14 +44,21 @@ const (
 func appendShape(dst, line []byte) []byte {
 	from := len(dst)
 	dst = slices.Grow(dst, len(line))[:from+len(line)]
-	n := from
-	for i := 0; i < len(line); {
+	n, i := from, 0
+	for ; i < len(line) && line[i] == ' '; i++ {
+		dst[n] = ' '
+		n++
+	}
+	for i < len(line) {
 		c := line[i]
 		class := byteClass[c]
 		if class == otherByte {
 			dst[n] = c
 			n++
 			i++
+			for c == ' ' && i < len(line) && line[i] == ' ' {
+				i++
+			}
 			continue
 		}
 		// A word. Most have no digit.
