@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -384,5 +385,85 @@ func TestRoutesApart(t *testing.T) {
 		if !strings.Contains(body, `"`+want+`"`) {
 			t.Errorf("after the upstreams were swapped: %s: %s %s", path, res.Header.Get("X-Gateway-Cache"), body)
 		}
+	}
+}
+
+// TestReloadUnderLoad loads configurations while requests for a stored answer
+// come in: none of them fails and none misses.
+func TestReloadUnderLoad(t *testing.T) {
+	var calls atomic.Int32
+	rec := record(t, func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, chatAnswer)
+	})
+	site := "llm_gateway {\ncache exact {\nstore memory 37MiB\nttl %s\n}\n}\nreverse_proxy " + rec.URL
+	base, load := serveOptions(t, "", fmt.Sprintf(site, "1h"))
+	post(t, base+"/v1/chat/completions", smallChat)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	var hits atomic.Int32
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				res, body := post(t, base+"/v1/chat/completions", smallChat)
+				if res.StatusCode != http.StatusOK || body != chatAnswer || res.Header.Get("X-Gateway-Cache") != "HIT" {
+					t.Errorf("%d %s", res.StatusCode, res.Header.Get("X-Gateway-Cache"))
+				}
+				hits.Add(1)
+			}
+		})
+	}
+	for i := range 4 {
+		for before := hits.Load(); hits.Load() < before+20; {
+			runtime.Gosched()
+		}
+		if err := load(fmt.Sprintf(site, fmt.Sprint(50-i, "m"))); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	wg.Wait()
+	if calls.Load() != 1 {
+		t.Errorf("the provider was asked %d times for one answer", calls.Load())
+	}
+}
+
+// BenchmarkCache sends one request through to a loopback provider that answers
+// at once, and answers it from the cache: both over one kept connection each,
+// on as many connections as there are processors.
+func BenchmarkCache(b *testing.B) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, chatAnswer)
+	}))
+	defer upstream.Close()
+	for _, mode := range []string{"through", "hit"} {
+		b.Run(mode, func(b *testing.B) {
+			base := serve(b, "llm_gateway {\ncache exact {\nstore memory 41MiB\n}\n}\nreverse_proxy "+upstream.URL)
+			b.RunParallel(func(pb *testing.PB) {
+				client := &http.Client{Transport: &http.Transport{}}
+				defer client.CloseIdleConnections()
+				for pb.Next() {
+					req, _ := http.NewRequest(http.MethodPost, base+"/v1/chat/completions", strings.NewReader(smallChat))
+					if mode == "through" {
+						req.Header.Set("X-Gateway-Cache", "off")
+					}
+					res, err := client.Do(req)
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					io.Copy(io.Discard, res.Body)
+					res.Body.Close()
+				}
+			})
+		})
 	}
 }
