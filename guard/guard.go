@@ -95,6 +95,10 @@ type Ticket struct {
 	period    uint64 // 0: nothing was known of the subject
 	treatment Treatment
 	issued    bool
+
+	// What was known, so that it need not be looked up again.
+	known        *subject
+	conversation *conversation
 }
 
 // Treatment is what is to be done with the request.
@@ -157,7 +161,7 @@ func (g *Guard) Decide(s Subject, conversation string) Ticket {
 		c = g.conversations.add(conversationID{sub, t.hash}, now)
 		c.treatment, c.period = sub.treat(t.hash), sub.period
 	}
-	t.treatment, t.period = c.treatment, c.period
+	t.treatment, t.period, t.known, t.conversation = c.treatment, c.period, sub, c
 	return t
 }
 
@@ -177,7 +181,10 @@ func (g *Guard) Observe(t Ticket, s Sample) (f Finding, switched bool) {
 	now := g.now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	sub := g.subjects[t.subject]
+	sub := t.known
+	if sub == nil || sub.gone {
+		sub = g.subjects[t.subject]
+	}
 	if sub == nil {
 		if sub = g.addSubject(t.subject, now); sub == nil {
 			return Finding{}, false
@@ -188,7 +195,10 @@ func (g *Guard) Observe(t Ticket, s Sample) (f Finding, switched bool) {
 	if period == 0 {
 		period = sub.first
 	}
-	c := g.conversations.get(conversationID{sub, t.hash}, now)
+	c := t.conversation
+	if c == nil || c.gone {
+		c = g.conversations.get(conversationID{sub, t.hash}, now)
+	}
 	if c == nil && period == sub.period {
 		c = g.conversations.add(conversationID{sub, t.hash}, now)
 		c.treatment, c.period = t.treatment, period
@@ -224,6 +234,7 @@ func (g *Guard) addSubject(s Subject, now time.Time) *subject {
 		if oldest == nil {
 			return nil
 		}
+		oldest.gone = true
 		delete(g.subjects, oldest.Subject)
 	}
 	sub := &subject{Subject: s, since: now, pause: firstPause}

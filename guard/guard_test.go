@@ -103,7 +103,7 @@ func TestSimulation(t *testing.T) {
 		{"loses little and saves more", effect{save: 0.3, lose: 0.05, cached: 0.1}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for seed := range uint64(5) {
+			for seed := range uint64(3) {
 				tr := newTraffic(seed)
 				offs := 0
 				for range 8000 {
@@ -125,7 +125,7 @@ func TestSimulation(t *testing.T) {
 
 // TestCoincidence looks at a mode without effect very often.
 func TestCoincidence(t *testing.T) {
-	runs, offs := 40, 0
+	runs, offs := 15, 0
 	for seed := range runs {
 		tr := newTraffic(uint64(100 + seed))
 		for range 4000 {

@@ -16,6 +16,7 @@ type conversation struct {
 	period     uint64
 	treatment  Treatment
 	counted    bool
+	gone       bool // forgotten
 	total      totals
 }
 
@@ -67,6 +68,7 @@ func (r *recent) front(c *conversation, now time.Time) {
 
 func (r *recent) remove(c *conversation) {
 	c.unlink()
+	c.gone = true
 	delete(r.byID, c.id)
 }
 

@@ -25,7 +25,8 @@ type subject struct {
 	until time.Time     // end of Off
 	pause time.Duration // the next time off
 	seen  time.Time
-	offs  int // how often it was switched off
+	offs  int  // how often it was switched off
+	gone  bool // forgotten
 
 	first, period      uint64
 	control, optimized arm // of this period
@@ -100,38 +101,38 @@ func (s *subject) fade(period uint64) {
 
 // Finding is what the guard knows of a subject.
 type Finding struct {
-	Site  string    `json:"site"`
-	Model string    `json:"model"`
-	Mode  string    `json:"mode"`
-	State State     `json:"state"`
-	Since time.Time `json:"since"`
-	// Until is when a mode that is off is tried again.
-	Until *time.Time `json:"until,omitempty"`
+	Site  string
+	Model string
+	Mode  string
+	State State
+	Since time.Time
+	// Until is when a mode that is off is tried again, else zero.
+	Until time.Time
 	// SwitchedOff is how often it was switched off.
-	SwitchedOff int `json:"switched_off"`
+	SwitchedOff int
 	// Judged says that there were enough conversations in both arms.
-	Judged bool `json:"judged"`
+	Judged bool
 	// Change is by how much optimization changes the price of input, lost cache
 	// reads and saved tokens together: -0.3 is 30 % cheaper. Absent while one of
 	// the arms is empty.
-	Change    *float64  `json:"change,omitempty"`
-	Control   ArmReport `json:"control"`
-	Optimized ArmReport `json:"optimized"`
+	Change    *float64
+	Control   ArmReport
+	Optimized ArmReport
 }
 
 // ArmReport are the figures of an arm: those of the current period, and of a
 // mode that is off those by which it was switched off.
 type ArmReport struct {
-	Conversations   int   `json:"conversations"`
-	Requests        int   `json:"requests"`
-	InputTokens     int64 `json:"input_tokens"`
-	CacheReadTokens int64 `json:"cache_read_tokens"`
-	SavedTokens     int64 `json:"saved_tokens"`
+	Conversations   int
+	Requests        int
+	InputTokens     int64
+	CacheReadTokens int64
+	SavedTokens     int64
 	// CacheReadShare is CacheReadTokens per InputTokens.
-	CacheReadShare float64 `json:"cache_read_share"`
+	CacheReadShare float64
 	// Price is the price of input per original token, in prices of one plain
 	// token of input.
-	Price float64 `json:"price"`
+	Price float64
 }
 
 func (a *arm) report() ArmReport {
@@ -146,8 +147,7 @@ func (s *subject) finding() Finding {
 	f := Finding{Site: s.Site, Model: s.Model, Mode: s.Mode, State: s.state, Since: s.since, SwitchedOff: s.offs,
 		Judged: control.enough() && optimized.enough(), Control: control.report(), Optimized: optimized.report()}
 	if s.state == Off {
-		until := s.until
-		f.Until = &until
+		f.Until = s.until
 	}
 	if p := control.price.value(); p > 0 && optimized.conversations > 0 {
 		change := optimized.price.value()/p - 1
