@@ -289,6 +289,7 @@ func (l *logging) outcome(host report.Host, answer int) *outcome {
 	}
 	t := report.Table{Title: "Speed", Head: []string{"mode", "log", "rps", "x no log", "lowest-highest", "CPU", "x no log", "rps x plain Caddy", "its x no log", "difference"}, Left: []int{1}}
 	ratios := make(map[string]float64) // of plain Caddy, by log
+	var promises []promise
 	for _, c := range l.cells {
 		rps := medianOf(c.Samples, func(s result.Sample) float64 { return s.RPS })
 		cpu := medianOf(c.Samples, func(s result.Sample) float64 { return s.CPU })
@@ -302,6 +303,11 @@ func (l *logging) outcome(host report.Host, answer int) *outcome {
 				ratios[c.Log] = ratio
 			} else if r, ok := ratios[c.Log]; ok {
 				row[8], row[9] = report.Ratio(r), report.Percent(ratio-r)
+				if c.Log == "file" {
+					promises = append(promises,
+						promise{c.Mode + ", log to a file: requests per second by those without", ratio, 0.9, false, report.Ratio},
+						promise{c.Mode + ", log to a file: that ratio by plain Caddy's", ratio / r, 0.97, false, report.Ratio})
+				}
 			}
 		}
 		if base := l.cellOf(result.Baseline, c.Log); c != base {
@@ -316,7 +322,7 @@ func (l *logging) outcome(host report.Host, answer int) *outcome {
 			lines.Add(c.Mode, report.Count(n.Requests), report.Count(n.Lines), fmt.Sprintf("%d of %d", n.InOrder, n.Ordered), report.Count(n.Foreign), report.Count(n.Stderr))
 		}
 	}
-	o.tables = []report.Table{t, lines}
+	o.tables = []report.Table{promiseTable(promises), t, lines}
 	return o
 }
 

@@ -92,7 +92,11 @@ func TestLogcostOutcome(t *testing.T) {
 			}
 		}
 	}
-	for _, row := range l.outcome(report.Host{}, 10).tables[0].Rows {
+	tables := l.outcome(report.Host{}, 10).tables
+	if rows := tables[0].Rows; len(rows) != 2 || rows[0][3] != "missed" || rows[1][3] != "met" {
+		t.Errorf("targets %v", rows)
+	}
+	for _, row := range tables[1].Rows {
 		if row[0] == result.Off && row[1] == "file" && (row[3] != "0.882" || row[8] != "0.900" || row[9] != "-1.8 %") {
 			t.Errorf("row %v", row)
 		}

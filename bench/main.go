@@ -36,6 +36,7 @@ func init() {
 		{"stream", "event streams: added delay, order, memory", runStream},
 		{"memory", "what a server holds while requests are under way", runMemory},
 		{"logcost", "what access and debug logs cost, and what is in them", runLogcost},
+		{"cached", "answers from the cache against the way to the upstream", runCached},
 		{"conformance", "wire shapes of a running gateway, or of this tree's", runConformance},
 		{"quality", "what the engines make of tool output", runQuality},
 		{"sessions", "recorded sessions of a coding agent, replayed", runSessions},

@@ -214,6 +214,7 @@ func sampleOf(res *load.Result, before, after proc.Usage, up provider.Stats) res
 	if up.Requests > 0 {
 		s.UpstreamBytes = float64(up.BodyBytes) / float64(up.Requests)
 	}
+	s.Hits, s.Forwarded = per(float64(res.Hits)), per(float64(up.Requests))
 	s.SavedBytes, s.SavedTokens = per(float64(res.SavedBytes)), per(float64(res.SavedTokens))
 	var most int64
 	for applied, n := range res.Applied {

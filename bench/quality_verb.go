@@ -168,7 +168,7 @@ func qualityOutcome(all []qualityRun, host report.Host) *outcome {
 		sum.Add(run.Engine, report.Count(s.violations), fmt.Sprintf("%d of %d", s.found, s.needles), fmt.Sprintf("%d of %d", s.fired, s.expected),
 			fmt.Sprintf("%d of %d", s.keptWhole, s.untouched), report.Percent(s.median), report.Percent(s.mean), report.Percent(s.tokensMedian), report.Percent(s.failures))
 	}
-	o.tables = append(o.tables, sum)
+	o.tables = append(o.tables, qualityPromises(all), sum)
 	for _, run := range all {
 		t := report.Table{Title: run.Engine, Head: []string{"case", "expected", "bytes", "sent", "saved", "tokens", "saved", "recall", "violations", "cold p50", "p95", "warm p50", "p95"}, Left: []int{1, 8}}
 		for _, one := range run.Outcomes {
@@ -179,6 +179,24 @@ func qualityOutcome(all []qualityRun, host report.Host) *outcome {
 		o.tables = append(o.tables, t)
 	}
 	return o
+}
+
+// qualityPromises are the targets, which are squoze's.
+func qualityPromises(all []qualityRun) report.Table {
+	var out []promise
+	for _, run := range all {
+		if run.Engine != "squoze" {
+			continue
+		}
+		s := summarize(run.Outcomes)
+		out = append(out,
+			promise{"squoze: contracts violated", float64(s.violations), 0, true, whole},
+			promise{"squoze: needles lost", float64(s.needles - s.found), 0, true, whole},
+			promise{"squoze: median saving where it fires, reference classes", s.median, 0.97, false, report.Percent},
+			promise{"squoze: saving with 200 failures", s.failures, 0.60, false, report.Percent},
+			promise{"squoze: untouched cases changed", float64(s.untouched - s.keptWhole), 0, true, whole})
+	}
+	return promiseTable(out)
 }
 
 // lost says which needles are gone.

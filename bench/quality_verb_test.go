@@ -21,11 +21,14 @@ func TestQualitySummary(t *testing.T) {
 	if s.violations != 1 || s.needles != 14 || s.found != 13 || s.fired != 2 || s.expected != 3 || s.untouched != 1 || s.keptWhole != 0 || s.failures != 0.61 || s.median < 0.789 || s.median > 0.791 || s.mean != 0.61 {
 		t.Errorf("%+v", s)
 	}
+	if rows := qualityPromises([]qualityRun{{"squoze", outcomes}}).Rows; len(rows) != 5 || rows[0][3] != "missed" || rows[1][2] != "1" || rows[3][3] != "met" {
+		t.Errorf("targets %v", rows)
+	}
 	o := qualityOutcome([]qualityRun{{"e", outcomes}}, report.Host{})
-	if row := o.tables[0].Rows[0]; row[0] != "e" || row[2] != "13 of 14" || row[8] != "61.0 %" {
+	if row := o.tables[1].Rows[0]; row[0] != "e" || row[2] != "13 of 14" || row[8] != "61.0 %" {
 		t.Errorf("row %v", row)
 	}
-	if row := o.tables[1].Rows[1]; row[7] != "9/10" || row[8] != `lost "x"` {
+	if row := o.tables[2].Rows[1]; row[7] != "9/10" || row[8] != `lost "x"` {
 		t.Errorf("row %v", row)
 	}
 }
@@ -58,11 +61,14 @@ func TestSameTurns(t *testing.T) {
 		{Engine: "e", Session: "s", Format: "messages", ByTurn: map[string][2]int{"turn_02": {200, 190}, "turn_03": {1, 1}}},
 		{Engine: "e", Session: "alone", Format: "chat"},
 	}
-	table := sameTurnsTable(results)
+	table, apart := sameTurns(results)
 	if len(table.Rows) != 1 || !slices.Equal(table.Rows[0], []string{"e", "s", "turn_02", "chat 10.0 %, messages 5.0 %", "5.0 points"}) {
 		t.Errorf("rows %v", table.Rows)
 	}
-	if got := len(sessionsOutcome(results, report.Host{}).tables); got != 2 {
+	if got := apart["e"]; got < 0.049 || got > 0.051 {
+		t.Errorf("%v apart", got)
+	}
+	if got := len(sessionsOutcome(results, report.Host{}).tables); got != 3 {
 		t.Errorf("%d tables", got)
 	}
 }

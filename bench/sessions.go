@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,7 +88,8 @@ func sessionsOutcome(results []*replay.Result, host report.Host) *outcome {
 			report.Count(r.Tokens), report.Count(r.SentTokens), report.Percent(r.SavedTokens()), report.Count(r.Cached), report.Count(r.SentCached), report.Percent(r.SavedCost()),
 			report.Count(len(r.Broken)), report.Count(r.SourceLines), report.Count(r.Lost))
 	}
-	o.tables = append(o.tables, t, sameTurnsTable(results))
+	same, apart := sameTurns(results)
+	o.tables = append(o.tables, sessionPromises(results, apart), t, same)
 	broken := report.Table{Title: "Broken prefixes", Head: []string{"engine", "session", "what"}, Left: []int{1, 2}}
 	for _, r := range results {
 		for _, b := range r.Broken {
@@ -100,9 +102,36 @@ func sessionsOutcome(results []*replay.Result, host report.Host) *outcome {
 	return o
 }
 
-// sameTurnsTable compares the formats of one conversation over the turns that
-// all of them have.
-func sameTurnsTable(results []*replay.Result) report.Table {
+// sessionPromises are the targets, which are squoze's. apart is by engine.
+func sessionPromises(results []*replay.Result, apart map[string]float64) report.Table {
+	const name = "squoze"
+	broken, lost := 0, 0
+	worst, best := math.Inf(1), math.Inf(-1)
+	found := false
+	for _, r := range results {
+		if r.Engine != name {
+			continue
+		}
+		found = true
+		broken, lost = broken+len(r.Broken), lost+r.Lost
+		worst, best = min(worst, r.SavedBytes()), max(best, r.SavedBytes())
+	}
+	if !found {
+		return promiseTable(nil)
+	}
+	return promiseTable([]promise{
+		{name + ": broken prefixes", float64(broken), 0, true, whole},
+		{name + ": lines of source files lost", float64(lost), 0, true, whole},
+		{name + ": bytes saved, the folder with the least", worst, 0.08, false, report.Percent},
+		{name + ": bytes saved, the folder with the most", best, 0.20, false, report.Percent},
+		{name + ": the formats of one conversation apart", apart[name], 0.02, true, points},
+	})
+}
+
+// sameTurns compares the formats of one conversation over the turns that all
+// of them have, and says how far they are apart at most, by engine.
+func sameTurns(results []*replay.Result) (report.Table, map[string]float64) {
+	apart := make(map[string]float64)
 	t := report.Table{Title: "One conversation in several formats: bytes saved over the turns that all of them have", Head: []string{"engine", "session", "turns", "by format", "apart"}, Left: []int{1, 2, 3}}
 	type key struct{ engine, session string }
 	groups := make(map[key][]*replay.Result)
@@ -140,7 +169,8 @@ func sameTurnsTable(results []*replay.Result) report.Table {
 			low, high = min(low, saved), max(high, saved)
 			by = append(by, r.Format+" "+report.Percent(saved))
 		}
-		t.Add(k.engine, k.session, strings.Join(turns, ", "), strings.Join(by, ", "), fmt.Sprintf("%.1f points", 100*(high-low)))
+		t.Add(k.engine, k.session, strings.Join(turns, ", "), strings.Join(by, ", "), points(high-low))
+		apart[k.engine] = max(apart[k.engine], high-low)
 	}
-	return t
+	return t, apart
 }

@@ -382,11 +382,7 @@ func (s *streaming) outcome(host report.Host) *outcome {
 			if c == base {
 				return ""
 			}
-			var d []float64
-			for i := range min(len(c.Rounds), len(base.Rounds)) {
-				d = append(d, f(c.Rounds[i])-f(base.Rounds[i]))
-			}
-			return report.Millis(result.Median(d))
+			return report.Millis(addedTo(c, base, f))
 		}
 		row := []string{strconv.Itoa(c.Streams), c.Mode, fmt.Sprintf("%d of %d", whole, total)}
 		for _, of := range []func(streamSample) result.Quantiles{
@@ -404,8 +400,51 @@ func (s *streaming) outcome(host report.Host) *outcome {
 		}
 		t.Add(row...)
 	}
-	o.tables = append(o.tables, t)
+	o.tables = append(o.tables, promiseTable(s.promises()), t)
 	return o
+}
+
+// addedTo is the median difference of a figure between a cell and plain
+// Caddy's, round by round.
+func addedTo(c, base *streamCell, f func(streamSample) float64) float64 {
+	var d []float64
+	for i := range min(len(c.Rounds), len(base.Rounds)) {
+		d = append(d, f(c.Rounds[i])-f(base.Rounds[i]))
+	}
+	return result.Median(d)
+}
+
+// promises are the targets about streams.
+func (s *streaming) promises() []promise {
+	var out []promise
+	for _, c := range s.cells {
+		base := s.cell(c.Streams, result.Baseline)
+		if c == base || base == nil {
+			continue
+		}
+		what := func(of string) string { return fmt.Sprintf("%d streams, %s: %s", c.Streams, c.Mode, of) }
+		if c.Streams == 100 {
+			for _, figure := range []struct {
+				name string
+				of   func(streamSample) result.Quantiles
+			}{{"added TTFT", func(s streamSample) result.Quantiles { return s.TTFT }}, {"added gap", func(s streamSample) result.Quantiles { return s.Gap }}} {
+				out = append(out,
+					promise{what(figure.name + ", p50, ms"), addedTo(c, base, func(s streamSample) float64 { return figure.of(s).P50 }), 0.1, true, report.Millis},
+					promise{what(figure.name + ", p99, ms"), addedTo(c, base, func(s streamSample) float64 { return figure.of(s).P99 }), 1, true, report.Millis})
+			}
+		}
+		if c.Streams == 1000 {
+			lost := 0
+			for _, r := range c.Rounds {
+				lost += r.Streams - r.Complete
+			}
+			peak := func(s streamSample) float64 { return s.Peak * (1 << 20) / float64(s.Streams) }
+			out = append(out,
+				promise{what("streams lost or changed"), float64(lost), 0, true, whole},
+				promise{what("added resident size for each stream"), addedTo(c, base, peak), 64 << 10, true, report.Bytes})
+		}
+	}
+	return out
 }
 
 // cell finds a cell.

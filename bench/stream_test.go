@@ -119,9 +119,27 @@ func TestStreamOutcome(t *testing.T) {
 		s.cells = append(s.cells, c)
 	}
 	o := s.outcome(report.Host{})
-	row := o.tables[0].Rows[1]
+	row := o.tables[1].Rows[1]
 	if row[2] != "30 of 30" || row[5] != "0.500" || row[6] != "1.000" || row[17] != "51.2 KiB" {
 		t.Errorf("row %v", row)
+	}
+	s.cells[0].Streams, s.cells[1].Streams = 100, 100
+	if p := s.promises(); len(p) != 4 || p[0].is != 0.5 || p[0].met() || !p[2].met() {
+		t.Errorf("promises %+v", p)
+	}
+	for _, c := range s.cells {
+		c.Streams = 1000
+		for i := range c.Rounds {
+			c.Rounds[i].Streams, c.Rounds[i].Complete = 1000, 999+i%2
+		}
+	}
+	if p := s.promises(); len(p) != 2 || p[0].is != 2 || p[0].met() || !p[1].met() {
+		t.Errorf("promises %+v", p)
+	}
+	for _, c := range s.cells {
+		for i := range c.Rounds {
+			c.Rounds[i].Complete = 1000
+		}
 	}
 	if s.failures() != nil {
 		t.Error("complete streams are a failure")

@@ -126,6 +126,21 @@ func tiersOutcome(tiers []tier) *outcome {
 			t.Add(row...)
 		}
 	}
+	var promises []promise
+	for _, tier := range tiers {
+		if tier.Conns != 16 {
+			continue
+		}
+		for _, mode := range modes {
+			i := slices.IndexFunc(tier.Run.Cells, func(c result.Cell) bool { return c.Mode == mode.name && c.Baseline != nil })
+			if i >= 0 {
+				promises = append(promises, promise{"16 connections, " + mode.name + ": requests per second by plain Caddy's", tier.Run.Cells[i].Baseline.RPS, 0.9, false, report.Ratio})
+			}
+		}
+	}
+	if promises != nil {
+		o.tables = append(o.tables, promiseTable(promises))
+	}
 	o.tables = append(o.tables, t)
 	return o
 }

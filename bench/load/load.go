@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ type Result struct {
 
 	SavedBytes  int64 // sums over Total of what the gateway reported
 	SavedTokens int64
+	Hits        int64            // answered from the gateway's cache
 	Applied     map[string]int64 // requests by X-Gateway-Applied, without its figures
 }
 
@@ -130,6 +132,7 @@ func (r *Result) merge(o *Result) {
 	r.Overhead.Merge(&o.Overhead)
 	r.SavedBytes += o.SavedBytes
 	r.SavedTokens += o.SavedTokens
+	r.Hits += o.Hits
 	for k, n := range o.Applied {
 		r.Applied[k] += n
 	}
@@ -152,6 +155,7 @@ type worker struct {
 		hasOverhead bool
 		bytes       int64
 		tokens      int64
+		hit         bool
 		applied     string
 	}
 }
@@ -264,6 +268,9 @@ func (r *Result) add(x Exchange, w *worker) {
 	}
 	r.SavedBytes += w.answer.bytes
 	r.SavedTokens += w.answer.tokens
+	if w.answer.hit {
+		r.Hits++
+	}
 	if w.answer.applied != "" {
 		r.Applied[w.answer.applied]++
 	}
@@ -272,7 +279,7 @@ func (r *Result) add(x Exchange, w *worker) {
 // readHead reads what the gateway says about a request.
 func (w *worker) readHead(h wire.Head) {
 	a := &w.answer
-	a.hasOverhead, a.overhead, a.bytes, a.tokens, a.applied = false, 0, 0, 0, ""
+	a.hasOverhead, a.overhead, a.bytes, a.tokens, a.hit, a.applied = false, 0, 0, 0, false, ""
 	h.Each(func(name, value []byte) {
 		if len(name) < 12 || name[0]|0x20 != 'x' {
 			return
@@ -286,6 +293,8 @@ func (w *worker) readHead(h wire.Head) {
 			a.bytes, _ = strconv.ParseInt(string(value), 10, 64) // absent or odd: 0
 		case wire.Is(name, "x-gateway-saved-tokens"):
 			a.tokens, _ = strconv.ParseInt(string(value), 10, 64) // absent or odd: 0
+		case wire.Is(name, "x-gateway-cache"):
+			a.hit = bytes.HasPrefix(value, []byte("HIT"))
 		case wire.Is(name, "x-gateway-applied"):
 			if string(value) != w.last {
 				w.last = string(value)

@@ -85,6 +85,7 @@ func TestRunReadsTheGatewaysHeaders(t *testing.T) {
 		w.Header().Set("X-Gateway-Overhead-Ms", "1.500")
 		w.Header().Set("X-Gateway-Saved-Bytes", "700")
 		w.Header().Set("X-Gateway-Saved-Tokens", "70")
+		w.Header().Set("X-Gateway-Cache", []string{"MISS", "HIT", "HIT-SIMILAR", "BYPASS"}[n.Load()%4])
 		w.Header().Set("X-Gateway-Applied", fmt.Sprintf("rtk=light;saved=%d, caveman=full;saved=-3", n.Add(1)))
 	}))
 	defer s.Close()
@@ -95,6 +96,9 @@ func TestRunReadsTheGatewaysHeaders(t *testing.T) {
 	}
 	if res.Overhead.Count() != 10 || res.Overhead.Max() != 1500*time.Microsecond || res.SavedBytes != 7000 || res.SavedTokens != 700 {
 		t.Errorf("overhead %v, saved %d, %d", res.Overhead.Max(), res.SavedBytes, res.SavedTokens)
+	}
+	if res.Hits != 5 {
+		t.Errorf("%d hits", res.Hits)
 	}
 	if len(res.Applied) != 1 || res.Applied["rtk=light, caveman=full"] != 10 {
 		t.Errorf("applied %v", res.Applied)

@@ -21,7 +21,7 @@ type Section struct {
 
 // Sections lists the sections of the document in their order.
 var Sections = []string{
-	"matrix", "compare", "tiers", "stream", "memory", "logcost",
+	"matrix", "compare", "tiers", "stream", "memory", "logcost", "cached",
 	"quality", "sessions", "gobench", "conformance",
 }
 

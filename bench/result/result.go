@@ -99,6 +99,8 @@ type Sample struct {
 	SavedBytes    float64 `json:"saved_bytes"`    // per request, as the gateway reports it
 	SavedTokens   float64 `json:"saved_tokens"`   // per request, as the gateway reports it
 	Applied       string  `json:"applied"`        // what most answers said
+	Hits          float64 `json:"hits"`           // share answered from the cache
+	Forwarded     float64 `json:"forwarded"`      // requests at the upstream by requests answered
 
 	CPU     float64 `json:"cpu_ms"`   // of the proxy per request, 0 if not known
 	GCShare float64 `json:"gc_share"` // of the proxy's CPU time
@@ -160,6 +162,8 @@ func medianSample(all []Sample) Sample {
 		UpstreamBytes: medianOf(all, func(s Sample) float64 { return s.UpstreamBytes }),
 		SavedBytes:    medianOf(all, func(s Sample) float64 { return s.SavedBytes }),
 		SavedTokens:   medianOf(all, func(s Sample) float64 { return s.SavedTokens }),
+		Hits:          medianOf(all, func(s Sample) float64 { return s.Hits }),
+		Forwarded:     medianOf(all, func(s Sample) float64 { return s.Forwarded }),
 		CPU:           medianOf(all, func(s Sample) float64 { return s.CPU }),
 		GCShare:       medianOf(all, func(s Sample) float64 { return s.GCShare }),
 		Alloc:         medianOf(all, func(s Sample) float64 { return s.Alloc }),

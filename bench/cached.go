@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/bench/load"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/bench/proc"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/bench/provider"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/bench/report"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/bench/result"
+)
+
+// cacheModes are the ways to answer a request that was asked before.
+var cacheModes = []mode{
+	{name: result.Baseline},
+	{name: result.Off, gateway: []string{"optimize off"}},
+	{name: "exact", gateway: []string{"cache exact {", "\tttl 1h", "}"}},
+	{name: "similar", gateway: []string{"cache similar 0.95 {", "\tttl 1h", "}"}},
+}
+
+// runCached measures answers from the cache.
+func runCached(ctx context.Context, args []string) error {
+	f := newFlags("cached")
+	c := addCommon(f)
+	conns := f.Int("conc", 20, "concurrent connections")
+	cell := f.Duration("cell", 4*time.Second, "length of one measurement")
+	rounds := f.Int("rounds", 3, "measurements of each cell")
+	answer := f.Int("answer", 1200, "length of the answer's text in bytes")
+	profileList := f.String("profiles", "small,large", "profiles of the body")
+	if err := parse(f, args, 0); err != nil {
+		return err
+	}
+	profiles, err := pickProfiles(*profileList)
+	if err != nil {
+		return err
+	}
+	m := &matrix{
+		modes: cacheModes, profiles: profiles, bodies: []string{repeat}, legs: []proc.Leg{proc.Plain}, cell: *cell,
+		settings: result.Settings{Conns: *conns, CellSecs: cell.Seconds(), Rounds: *rounds, WarmUp: 3, AnswerSize: *answer},
+		req:      newRequests(load.Header{Name: "Bench-Answer-Bytes", Value: strconv.Itoa(*answer)}, load.Header{Name: "Authorization", Value: "Bearer sk-bench"}),
+	}
+	if m.rig, err = newRig(ctx, c, provider.Config{}, m.legs...); err != nil {
+		return err
+	}
+	err = m.start(ctx)
+	if err == nil {
+		err = m.measure(ctx)
+	}
+	if err := errors.Join(err, m.rig.close()); err != nil {
+		return err
+	}
+	if err := cachedOutcome(m.run).publish(c); err != nil {
+		return err
+	}
+	return m.failures()
+}
+
+// cachedOutcome shows the run.
+func cachedOutcome(r *result.Run) *outcome {
+	s := r.Settings
+	o := &outcome{
+		title: "Answers from the cache", host: r.Host, data: r,
+		text: []string{fmt.Sprintf("The same request over and over, to an upstream on the same machine that answers at once with %d bytes of text; %d connections, %d rounds of %g s, medians. "+
+			"Forwarded: requests that reached the upstream by requests answered. Times in milliseconds.", s.AnswerSize, s.Conns, s.Rounds, s.CellSecs)},
+	}
+	t := report.Table{Head: []string{"profile", "mode", "rps", "x plain Caddy", "x off", "hits", "forwarded", "own p50", "p99", "TTFB p50", "p99", "CPU"}, Left: []int{1}}
+	var promises []promise
+	for _, g := range groups(r) {
+		for _, mode := range cacheModes {
+			k := g
+			k.Mode = mode.name
+			c := r.Find(k)
+			if c == nil {
+				continue
+			}
+			q := c.Median
+			row := []string{g.Profile, mode.name, report.Count(q.RPS), "", "", report.Percent(q.Hits), report.Ratio(q.Forwarded), "", "", report.Millis(q.TTFB.P50), report.Millis(q.TTFB.P99), report.Millis(q.CPU)}
+			if c.Baseline != nil {
+				row[3], row[7], row[8] = report.Ratio(c.Baseline.RPS), report.Millis(q.Overhead.P50), report.Millis(q.Overhead.P99)
+			}
+			if c.Off != nil && mode.name != result.Baseline {
+				row[4] = report.Ratio(c.Off.RPS)
+				promises = append(promises, promise{fmt.Sprintf("%s, %s: requests per second by the same through to the upstream", mode.name, g.Profile), c.Off.RPS, 5, false, report.Ratio})
+			}
+			t.Add(row...)
+		}
+	}
+	o.tables = []report.Table{promiseTable(promises), t}
+	return o
+}
