@@ -59,6 +59,7 @@ func adminEndpoints() []adminEndpoint {
 		{http.MethodGet, "cache", serveCacheStats},
 		{http.MethodDelete, "cache", purgeCache},
 		{http.MethodGet, "keys", serveKeys},
+		{http.MethodGet, "guard", serveGuard},
 		{http.MethodGet, "originals/", serveOriginal},
 		{http.MethodGet, "providers", serveProviders},
 		{http.MethodPost, "providers/", restoreProvider},
@@ -156,6 +157,7 @@ type view struct {
 	Requests  []stats.Sample `json:"requests"`
 	Providers []providerView `json:"providers"`
 	Cache     []cacheView    `json:"cache"`
+	Guard     []guardView    `json:"guard"`
 }
 
 // livePoints is how many points of time a chart has room for.
@@ -172,7 +174,7 @@ func serveLive(w http.ResponseWriter, r *http.Request) error {
 	flush := http.NewResponseController(w).Flush
 	for {
 		changed := observatory.Changed()
-		data, err := json.Marshal(view{observatory.Summarize(span, filter).Coarsen(livePoints), observatory.Recent(50, filter), providerViews(), cacheViews()})
+		data, err := json.Marshal(view{observatory.Summarize(span, filter).Coarsen(livePoints), observatory.Recent(50, filter), providerViews(), cacheViews(), guardViews()})
 		if err != nil {
 			return err
 		}

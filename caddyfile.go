@@ -48,6 +48,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //		stream_usage inject|off
 //		hook <name> ...
 //		capture <dir>
+//		guard_prompt_cache on|off
 //		max_attempts <n>
 //		attempt_deadline <duration>
 //		max_body <size>
@@ -73,19 +74,20 @@ type directives map[string]func(d *caddyfile.Dispenser) error
 func handlerDirectives(h *Handler, helper *httpcaddyfile.Helper) directives {
 	optimize := optimizeParser{target: &h.Optimize}
 	return directives{
-		"optimize":         optimize.parse,
-		"cache":            once(func(d *caddyfile.Dispenser) error { return parseCache(d, &h.Cache) }),
-		"model":            func(d *caddyfile.Dispenser) error { return parseModel(d, &h.Models) },
-		"key":              func(d *caddyfile.Dispenser) error { return parseKey(d, &h.Keys) },
-		"limits":           once(func(d *caddyfile.Dispenser) error { return parseLimits(d, &h.Limits) }),
-		"provider":         func(d *caddyfile.Dispenser) error { return parseProvider(d, helper, &h.Providers) },
-		"max_attempts":     once(func(d *caddyfile.Dispenser) error { return parseInt(d, &h.MaxAttempts) }),
-		"attempt_deadline": once(func(d *caddyfile.Dispenser) error { return parseDuration(d, &h.AttemptDeadline) }),
-		"max_body":         once(func(d *caddyfile.Dispenser) error { return parseSize(d, &h.MaxBody) }),
-		"capture":          once(func(d *caddyfile.Dispenser) error { return parseCapture(d, &h.Capture) }),
-		"hook":             func(d *caddyfile.Dispenser) error { return parseHook(d, h) },
-		"stream_usage":     choice(&h.StreamUsage, streamUsageInject, streamUsageOff),
-		"client_overrides": once(func(d *caddyfile.Dispenser) error { return parseOnOff(d, &h.ClientOverrides) }),
+		"optimize":           optimize.parse,
+		"cache":              once(func(d *caddyfile.Dispenser) error { return parseCache(d, &h.Cache) }),
+		"model":              func(d *caddyfile.Dispenser) error { return parseModel(d, &h.Models) },
+		"key":                func(d *caddyfile.Dispenser) error { return parseKey(d, &h.Keys) },
+		"limits":             once(func(d *caddyfile.Dispenser) error { return parseLimits(d, &h.Limits) }),
+		"provider":           func(d *caddyfile.Dispenser) error { return parseProvider(d, helper, &h.Providers) },
+		"max_attempts":       once(func(d *caddyfile.Dispenser) error { return parseInt(d, &h.MaxAttempts) }),
+		"attempt_deadline":   once(func(d *caddyfile.Dispenser) error { return parseDuration(d, &h.AttemptDeadline) }),
+		"max_body":           once(func(d *caddyfile.Dispenser) error { return parseSize(d, &h.MaxBody) }),
+		"capture":            once(func(d *caddyfile.Dispenser) error { return parseCapture(d, &h.Capture) }),
+		"hook":               func(d *caddyfile.Dispenser) error { return parseHook(d, h) },
+		"guard_prompt_cache": once(func(d *caddyfile.Dispenser) error { return parseOnOff(d, &h.GuardPromptCache) }),
+		"stream_usage":       choice(&h.StreamUsage, streamUsageInject, streamUsageOff),
+		"client_overrides":   once(func(d *caddyfile.Dispenser) error { return parseOnOff(d, &h.ClientOverrides) }),
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/access"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/cache"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/guard"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize"
 )
 
@@ -74,6 +75,8 @@ type exchange struct {
 	answerChange
 	hooked
 	capturing
+
+	ticket guard.Ticket // the prompt-cache guard's decision
 
 	redact *redactedLog // set when the access log would show a credential
 
@@ -247,6 +250,7 @@ func (x *exchange) passThrough(next caddyhttp.Handler) error {
 // http.ErrAbortHandler, which goes on its way.
 func (x *exchange) end() {
 	x.account()
+	x.tellGuard()
 	x.settle()
 	x.releaseBody()
 	if x.tee.stream {
@@ -254,6 +258,7 @@ func (x *exchange) end() {
 	}
 	if x.format != adapter.Unknown {
 		x.count()
+		x.trace()
 	}
 	x.afterResponse()
 	x.endCapture()

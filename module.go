@@ -86,6 +86,12 @@ type Handler struct {
 	// Capture writes requests and answers to files. Default: none.
 	Capture *Capture `json:"capture,omitempty"`
 
+	// GuardPromptCache compares what optimization does to the providers' prompt
+	// caches: 2 % of the conversations go as they came, and optimizers that cost
+	// more in lost cache reads than they save are switched off for that model,
+	// and tried again later. Default: false.
+	GuardPromptCache *bool `json:"guard_prompt_cache,omitempty"`
+
 	// MaxAttempts is how often a request is sent to providers at most, the
 	// first time included. Default: 3.
 	MaxAttempts int `json:"max_attempts,omitempty"`

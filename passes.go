@@ -59,6 +59,9 @@ func (h *Handler) optimize(x *exchange) *payload {
 		x.skipped, x.failedOpen = x.parseErr.Error(), "shape"
 		return x.body
 	}
+	if x.guarded(&apply) {
+		return x.body
+	}
 	buf := newBuffer(len(x.body.bytes))
 	x.result = optimize.Run(x.view, passes, buf)
 	if x.result.Body == nil {
