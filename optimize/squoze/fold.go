@@ -78,6 +78,8 @@ func (f *folder) fold(dst []byte, class output.Class, tool output.Tool, lines *o
 	f.sort(lines, n)
 	f.neighbours(n)
 	f.witnesses(lines, n)
+	clear(f.shapes) // do not hold on to what a text says
+	clear(f.ids)
 	return f.elide(dst, lines, n, m)
 }
 

@@ -441,6 +441,50 @@ func TestSessionsSave(t *testing.T) {
 	}
 }
 
+// TestSessionsBound compares what pointers save on the recorded conversations
+// with what they could save at most: all text in runs of eight lines that stand
+// in an earlier result, at no cost for the pointers.
+func TestSessionsBound(t *testing.T) {
+	const window = 8
+	for _, file := range corpusFiles(t, "sessions/*/*/*.json") {
+		body := read(t, file)
+		var req adapter.Request
+		if err := req.Parse(formatOf(file), body); err != nil {
+			t.Fatal(err)
+		}
+		seen := make(map[string]bool)
+		bound := 0
+		for _, b := range req.Blocks {
+			if b.Kind != adapter.ToolResult {
+				continue
+			}
+			lines := strings.Split(string(req.Doc.Inner(b.Node)), `\n`)
+			covered := make([]bool, len(lines))
+			for i := 0; i+window <= len(lines); i++ {
+				if w := strings.Join(lines[i:i+window], "\n"); seen[w] && len(w) >= 200 {
+					for k := i; k < i+window; k++ {
+						covered[k] = true
+					}
+				}
+			}
+			for i, line := range lines {
+				if covered[i] && !b.IsError {
+					bound += len(line) + len(`\n`)
+				}
+			}
+			for i := 0; i+window <= len(lines); i++ {
+				seen[strings.Join(lines[i:i+window], "\n")] = true
+			}
+		}
+		_, report := squoze.New(squoze.Config{}).Apply(formatOf(file), body)
+		saved := report.Saved[squoze.StepReference]
+		t.Logf("%-60s %6d bytes saved of at most %6d, which is %.1f %% of the body", filepath.ToSlash(file), saved, bound, 100*float64(bound)/float64(len(body)))
+		if saved*10 < bound*8-4000 {
+			t.Errorf("%s: %d bytes saved of at most %d", file, saved, bound)
+		}
+	}
+}
+
 func TestConcurrentUse(t *testing.T) {
 	e := squoze.New(squoze.Config{Originals: squoze.NewOriginals(1 << 20), MemoBytes: 1 << 20})
 	bodies := [][]byte{testbody.Large(), testbody.Fresh(testbody.ProfileLarge, 1), variant(t, testbody.Large())}

@@ -64,6 +64,8 @@ func TestKinds(t *testing.T) {
 		{"200 failures", "Bash", `{"command":"go test ./routes"}`,
 			lines(200, "--- FAIL: TestRoute{W}{i} (0.00s)\n    route_test.go:{i}: GET /r/{w}: the handler answered with an unexpected status\n        got:  {d}\n        want: 200") + "FAIL\n",
 			60, needles(200, "TestRoute{W}{i}", "/r/{w}", "{d}")},
+		{"git log -p", "Bash", `{"command":"git log -p -2"}`, "commit 0123456789abcdef0123456789abcdef01234567\nAuthor: A <a@example.test>\nDate:   Mon Apr 2 06:00:00 2031 +0000\n\n    Bump\n\ndiff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-a := 1\n+a := 2\ndiff --git a/go.sum b/go.sum\n--- a/go.sum\n+++ b/go.sum\n@@ -0,0 +1,90 @@\n" + lines(90, "+example.test/lib-{i} v1.{i}.0 h1:QkQkp9wJmR2sT8uV4xY6zA1bC3dE5fG7hI9jK0lM="),
+			60, []string{"commit 0123456789abcdef0123456789abcdef01234567", "    Bump", "-a := 1\n+a := 2", "go.sum (lock file): 1 hunk, +90 -0"}},
 		{"cargo build", "Bash", `{"command":"cargo build"}`, lines(300, "   Compiling {w}-{w} v1.{i}.0") + "error[E0308]: mismatched types\n --> src/main.rs:9:18\n  |\n9 |     let x: u32 = \"a\";\n  |            ---   ^^^ expected `u32`, found `&str`\n\nerror: could not compile `shop` (bin \"shop\") due to 1 previous error\n",
 			90, []string{"error[E0308]: mismatched types", "--> src/main.rs:9:18", "expected `u32`, found `&str`", "could not compile `shop`"}},
 		{"jest", "Bash", `{"command":"npx jest"}`, lines(300, "PASS src/{w}/{w}{i}.test.ts") + "FAIL src/cart.test.ts\n  ● cart › adds\n\n    expect(received).toBe(expected)\n\n    Expected: 12\n    Received: 24\n\n      at Object.<anonymous> (src/cart.test.ts:9:20)\n\nTests:       1 failed, 300 passed, 301 total\n",

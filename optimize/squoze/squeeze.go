@@ -158,7 +158,7 @@ func (s *squeezer) shorten(dst, text []byte, m *made, t *task) ([]byte, Step) {
 		if out, form := s.tab.rewriteLines(dst, &s.lines, &s.folder.keep); form == jsonTable {
 			return out, StepTable
 		}
-	case m.class == output.Diff:
+	case m.class == output.Diff, m.class == output.GitLog && bytes.Contains(s.lines.Text, []byte("\n@@ -")):
 		if k, ok := m.elide(text, t); ok {
 			if out, ok := s.diff.collapseDiff(dst, &s.lines, k); ok {
 				return out, StepDiff

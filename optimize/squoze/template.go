@@ -27,12 +27,20 @@ const (
 
 // templates finds the templates of shapes. It keeps its memory.
 type templates struct {
-	skeletons map[string]int32 // delimiters of a shape to index into places
-	places    [][]place
-	ids       map[string]int32 // literal words of a template to index into list
+	ids       map[string]int32 // what stands between the words of shapes, to index into skeletons
+	skeletons []skeleton
+	places    []place
+	literal   map[string]int32 // what a template says, to index into list
 	list      []template
 	scratch   []byte
 	words     []span
+}
+
+// skeleton is what shapes have in common that have the same number of words
+// and the same characters between them.
+type skeleton struct {
+	shapes int
+	at     int // where its places begin, -1 as long as it has none
 }
 
 // template is a set of shapes.
@@ -80,46 +88,47 @@ func (t *templates) many(i int32) *template {
 
 // find gives each shape its template.
 func (t *templates) find(shapes []shape) {
-	if t.skeletons == nil {
-		t.skeletons, t.ids = make(map[string]int32), make(map[string]int32)
+	if t.ids == nil {
+		t.ids, t.literal = make(map[string]int32), make(map[string]int32)
 	}
-	clear(t.skeletons)
 	clear(t.ids)
-	t.list = t.list[:0]
+	clear(t.literal)
+	t.skeletons, t.places, t.list = t.skeletons[:0], t.places[:0], t.list[:0]
 	if len(shapes) < manyShapes {
 		return
 	}
-	t.places = t.places[:0]
 	for i := range shapes {
 		s := &shapes[i]
-		k := t.skeleton(s.text)
-		if s.template = k; k < 0 {
-			continue
-		}
-		for j, w := range t.words {
-			t.places[k][j].add(xxhash.Sum64String(s.text[w.from:w.to]))
+		if s.template = t.skeletonOf(s.text); s.template >= 0 {
+			t.skeletons[s.template].shapes++
 		}
 	}
 	for i := range shapes {
 		if s := &shapes[i]; s.template >= 0 {
-			s.template = t.template(s.text, s.template)
-			if s.template < 0 {
-				continue
-			}
-			p := &t.list[s.template]
-			p.shapes++
-			if s.count >= foldMin {
-				p.common += s.count
-			} else {
-				p.rare += s.count
-			}
+			t.note(s.text, &t.skeletons[s.template])
+		}
+	}
+	for i := range shapes {
+		s := &shapes[i]
+		if s.template < 0 {
+			continue
+		}
+		if s.template = t.templateOf(s.text, s.template); s.template < 0 {
+			continue
+		}
+		p := &t.list[s.template]
+		p.shapes++
+		if s.count >= foldMin {
+			p.common += s.count
+		} else {
+			p.rare += s.count
 		}
 	}
 }
 
-// skeleton is the number of the shape's skeleton, -1 if it has too many words
-// or none. It leaves the words in t.words.
-func (t *templates) skeleton(shape string) int32 {
+// skeletonOf is the number of the shape's skeleton, -1 if it has too many words
+// or none.
+func (t *templates) skeletonOf(shape string) int32 {
 	t.split(shape)
 	if len(t.words) == 0 || len(t.words) > maxWordsInShape {
 		return -1
@@ -131,13 +140,31 @@ func (t *templates) skeleton(shape string) int32 {
 		at = w.to
 	}
 	t.scratch = append(t.scratch, shape[at:]...)
-	k, ok := t.skeletons[string(t.scratch)]
+	k, ok := t.ids[string(t.scratch)]
 	if !ok {
-		k = int32(len(t.places))
-		t.skeletons[string(t.scratch)] = k
-		t.places = append(t.places, make([]place, len(t.words)))
+		k = int32(len(t.skeletons))
+		t.ids[string(t.scratch)] = k
+		t.skeletons = append(t.skeletons, skeleton{at: -1})
 	}
 	return k
+}
+
+// note puts the words of a shape to those that its skeleton has in their
+// places.
+func (t *templates) note(shape string, k *skeleton) {
+	if k.shapes < manyShapes {
+		return
+	}
+	t.split(shape)
+	if k.at < 0 {
+		k.at = len(t.places)
+		for range t.words {
+			t.places = append(t.places, place{})
+		}
+	}
+	for j, w := range t.words {
+		t.places[k.at+j].add(xxhash.Sum64String(shape[w.from:w.to]))
+	}
 }
 
 // split puts the words of a shape into t.words.
@@ -160,11 +187,15 @@ func (t *templates) split(shape string) {
 	}
 }
 
-// template is the number of the template of a shape with the skeleton k, -1 if
-// what it says is too little, or too much of it differs.
-func (t *templates) template(shape string, k int32) int32 {
+// templateOf is the number of the template of a shape with the skeleton k, -1
+// if what it says is too little, or too much of it differs.
+func (t *templates) templateOf(shape string, k int32) int32 {
+	at := t.skeletons[k].at
+	if at < 0 {
+		return -1
+	}
 	t.split(shape)
-	places := t.places[k]
+	places := t.places[at : at+len(t.words)]
 	t.scratch = append(t.scratch[:0], byte(k), byte(k>>8), byte(k>>16))
 	fixed, open, names := 0, 0, 0
 	for j, w := range t.words {
@@ -185,10 +216,10 @@ func (t *templates) template(shape string, k int32) int32 {
 	if open+names == 0 || open > 1 || open == 1 && fixed < 2 || fixed == 0 {
 		return -1
 	}
-	id, ok := t.ids[string(t.scratch)]
+	id, ok := t.literal[string(t.scratch)]
 	if !ok {
 		id = int32(len(t.list))
-		t.ids[string(t.scratch)] = id
+		t.literal[string(t.scratch)] = id
 		t.list = append(t.list, template{kind: -1})
 	}
 	return id
