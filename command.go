@@ -123,8 +123,9 @@ func askAdmin(address, method, path string, q url.Values) ([]byte, error) {
 	client := &http.Client{Timeout: 10 * time.Second}
 	if parsed.IsUnixNetwork() {
 		origin = "http://127.0.0.1"
+		socket, _, _ := strings.Cut(parsed.Host, "|") // behind it stand the permissions
 		client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", parsed.Host)
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		}}
 	}
 	target := origin + adminPath + path
@@ -135,7 +136,9 @@ func askAdmin(address, method, path string, q url.Values) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Origin", origin)
+	if !parsed.IsUnixNetwork() {
+		req.Header.Set("Origin", origin) // Caddy refuses any on a socket
+	}
 	res, err := client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("is Caddy running? %w", err)
