@@ -23,7 +23,9 @@ func (x *exchange) admit() (done bool, err error) {
 	if len(k.Models) > 0 {
 		var bad *gatewayError
 		if byPath, bad = x.provePath(k); bad == nil && x.format == adapter.Unknown {
-			bad = x.proveQuery(k)
+			if bad = x.proveQuery(k); bad == nil {
+				bad = x.proveOther(k)
+			}
 		}
 		if bad != nil {
 			return true, x.fail(*bad)

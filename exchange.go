@@ -114,7 +114,11 @@ func (x *exchange) resume() { x.mark = time.Now() }
 // says that the request has been answered.
 func (x *exchange) readBody() (done bool, err error) {
 	encoding := x.r.Header.Get("Content-Encoding")
-	if x.r.Body == nil || x.r.Body == http.NoBody || x.r.ContentLength > x.h.MaxBody && encoding == "" {
+	if x.r.Body == nil || x.r.Body == http.NoBody {
+		return false, nil
+	}
+	if x.r.ContentLength > x.h.MaxBody && encoding == "" {
+		x.skipped, x.failedOpen = "body larger than max_body", "too_large"
 		return false, nil
 	}
 	if values := x.r.Header.Values("Content-Encoding"); len(values) > 1 {

@@ -180,6 +180,9 @@ func TestMaxBody(t *testing.T) {
 				res, err := http.DefaultClient.Do(req)
 				if err == nil {
 					res.Body.Close()
+					if got := res.Header.Get("X-Gateway-Skipped"); got != "body larger than max_body" {
+						t.Errorf("X-Gateway-Skipped: %q", got)
+					}
 				}
 				answered <- err
 			}()

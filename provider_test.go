@@ -520,3 +520,48 @@ func TestWebSocketPasses(t *testing.T) {
 		t.Errorf("%q %v", line, err)
 	}
 }
+
+// TestAccessElsewhere tries models that a key may not use on endpoints that
+// are no model requests.
+func TestAccessElsewhere(t *testing.T) {
+	one := scripted(t, answer(200, "{}"))
+	base := serve(t, "llm_gateway {\nmax_body 4KiB\nprovider one "+one.URL+" {\napi_key p\n}\nkey alice sk-alice {\nmodels gpt-5-mini\n}\n}")
+	form := func(model string) string {
+		return "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\nRIFF\r\n--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\n" + model + "\r\n--b--\r\n"
+	}
+	const multipart = "multipart/form-data; boundary=b"
+	for _, tc := range []struct {
+		name, kind, body string
+		status           int
+	}{
+		{"allowed", "application/json", `{"model":"gpt-5-mini","prompt":"x"}`, 200},
+		{"another", "application/json", `{"model":"dall-e-3","prompt":"x"}`, 403},
+		{"another as text", "text/plain", ` {"model":"dall-e-3"}`, 403},
+		{"allowed and another", "application/json", `{"model":"gpt-5-mini","Model":"dall-e-3"}`, 403},
+		{"escaped", "application/json", `{"mod\u0065l":"dall-e-3"}`, 403},
+		{"number", "application/json", `{"model":3}`, 400},
+		{"broken", "application/json", `{"model":"gpt-5-mini"`, 400},
+		{"none", "application/json", `{"prompt":"x"}`, 200},
+		{"form allowed", multipart, form("gpt-5-mini"), 200},
+		{"form another", multipart, form("whisper-1"), 403},
+		{"form cut", multipart, form("whisper-1")[:90], 400},
+		{"form without boundary", "multipart/form-data", form("gpt-5-mini"), 400},
+		{"urlencoded", "application/x-www-form-urlencoded", "model=whisper-1", 403},
+		{"binary", "application/octet-stream", "\x00\x01", 200},
+		{"too large", "application/json", `{"prompt":"` + strings.Repeat("x", 5000) + `"}`, 413},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			res, body := post(t, base+"/v1/images/generations", tc.body, "X-Api-Key", "sk-alice", "Content-Type", tc.kind)
+			if res.StatusCode != tc.status {
+				t.Errorf("%d %s, want %d", res.StatusCode, body, tc.status)
+			}
+			seen := one.take()
+			if (len(seen) == 1) != (tc.status == 200) {
+				t.Fatalf("the provider saw %d requests", len(seen))
+			}
+			if len(seen) == 1 && string(seen[0].body) != tc.body {
+				t.Errorf("the provider got %q", seen[0].body)
+			}
+		})
+	}
+}
