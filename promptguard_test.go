@@ -1,0 +1,155 @@
+package llmgateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/guard"
+)
+
+// finding is a row of GET /llm_gateway/guard.
+type finding struct {
+	Model, Optimizers, State string
+	Until                    string
+	SwitchedOff              int     `json:"switched_off"`
+	Judged                   bool    `json:"judged"`
+	Control                  int     `json:"control_conversations"`
+	Optimized                int     `json:"optimized_conversations"`
+	ControlShare             float64 `json:"control_cache_read_share"`
+	OptimizedShare           float64 `json:"optimized_cache_read_share"`
+}
+
+func findings(t *testing.T, admin, model string) (out []finding) {
+	t.Helper()
+	status, text := call(t, http.MethodGet, admin+"/llm_gateway/guard")
+	var all []finding
+	if err := json.Unmarshal([]byte(text), &all); status != 200 || err != nil {
+		t.Fatalf("%d %v %s", status, err, text)
+	}
+	for _, f := range all {
+		if f.Model == model {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// TestGuardPromptCache lets real requests show that a mode breaks the prompt
+// cache of one model but not of another.
+func TestGuardPromptCache(t *testing.T) {
+	provider := scripted(t, nil)
+	long := chatWithToolResult("go test ./...", goTestRun(900))
+	provider.steps = []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
+		read := 9000
+		if r.Header.Get("X-Model") == "guard-bad" && r.ContentLength < int64(len(long))/2 {
+			read = 0
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":"1","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":100000,"completion_tokens":5,"total_tokens":100005,"prompt_tokens_details":{"cached_tokens":%d}}}`, read*10)
+	}}
+	site := "llm_gateway {\n\tguard_prompt_cache on\n\toptimize rtk standard\n\tprovider one " + provider.URL + "\n}"
+	admin := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	base, load := serveScheme(t, "http", "admin "+admin+"\n\tauto_https off", site)
+	admin = "http://" + admin
+
+	var control, others []string // names of sessions
+	for i := 0; len(control) < 24; i++ {
+		name := fmt.Sprint("session-", i)
+		if guard.InControl("\x00header\x00" + name) {
+			control = append(control, name)
+		} else if len(others) < 40 {
+			others = append(others, name)
+		}
+	}
+	ask := func(model, session string) (skipped string) {
+		t.Helper()
+		res, _ := post(t, base+"/v1/chat/completions", strings.Replace(long, "gpt-5-mini", model, 1), "X-Gateway-Session", session, "X-Model", model)
+		seen := provider.take()
+		skipped = res.Header.Get("X-Gateway-Skipped")
+		if res.StatusCode != 200 || len(seen) != 1 {
+			t.Fatalf("%d, the provider saw %d requests", res.StatusCode, len(seen))
+		}
+		untouched := string(seen[0].body) == strings.Replace(long, "gpt-5-mini", model, 1)
+		if guarded := strings.HasPrefix(skipped, "prompt-cache guard: "); guarded != untouched || guarded == (res.Header.Get("X-Gateway-Applied") != "") {
+			t.Fatalf("%s: untouched %v, skipped %q, applied %q", session, untouched, skipped, res.Header.Get("X-Gateway-Applied"))
+		}
+		return skipped
+	}
+	const isControl, isOff = "prompt-cache guard: control conversation", "prompt-cache guard: switched off for this model"
+	for _, model := range []string{"guard-good", "guard-bad"} {
+		for _, session := range others[:30] {
+			if got := ask(model, session); got != "" {
+				t.Fatalf("%s %s: %q", model, session, got)
+			}
+		}
+		for _, session := range control {
+			if got := ask(model, session); got != isControl {
+				t.Fatalf("%s %s: %q", model, session, got)
+			}
+		}
+	}
+	if err := load(site + "\n# again"); err != nil { // the state survives
+		t.Fatal(err)
+	}
+	// A response may be there before the exchange has come to its end.
+	var good, bad []finding
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
+		good, bad = findings(t, admin, "guard-good"), findings(t, admin, "guard-bad")
+		if len(good) == 1 && len(bad) == 1 && good[0].Control == 24 && good[0].Optimized == 30 && bad[0].State == "off" {
+			break
+		}
+	}
+	if len(good) != 1 || good[0].State != "on" || !good[0].Judged || good[0].OptimizedShare != 0.9 || good[0].Control != 24 || good[0].Optimized != 30 {
+		t.Errorf("good: %+v", good)
+	}
+	if len(bad) != 1 || bad[0].State != "off" || bad[0].SwitchedOff != 1 || bad[0].Until == "" || bad[0].OptimizedShare != 0 || bad[0].ControlShare != 0.9 || bad[0].Optimizers != "rtk=standard" {
+		t.Errorf("bad: %+v", bad)
+	}
+	for _, tc := range []struct{ model, session, want string }{
+		{"guard-good", others[0], ""},
+		{"guard-good", others[35], ""},
+		{"guard-good", control[0], isControl},
+		{"guard-bad", others[0], ""}, // it was running
+		{"guard-bad", others[35], isOff},
+		{"guard-bad", control[0], isControl},
+		{"guard-other", others[0], ""},
+	} {
+		if got := ask(tc.model, tc.session); got != tc.want {
+			t.Errorf("%s %s: %q, want %q", tc.model, tc.session, got, tc.want)
+		}
+	}
+	res, err := oneShot.Get(admin + "/llm_gateway/live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var live struct{ Guard []finding }
+	if err := json.NewDecoder(skipPrefix(t, res.Body, "data: ")).Decode(&live); err != nil || len(live.Guard) < 2 {
+		t.Errorf("live: %v %+v", err, live.Guard)
+	}
+	// Without the directive everything is optimized.
+	if err := load(strings.Replace(site, "guard_prompt_cache on", "guard_prompt_cache off", 1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, session := range []string{others[35], control[0]} {
+		if got := ask("guard-bad", session); got != "" {
+			t.Errorf("guard off: %q", got)
+		}
+	}
+}
+
+// skipPrefix reads prefix off r.
+func skipPrefix(t *testing.T, r io.Reader, prefix string) io.Reader {
+	t.Helper()
+	got := make([]byte, len(prefix))
+	if _, err := io.ReadFull(r, got); err != nil || string(got) != prefix {
+		t.Fatalf("%q, %v", got, err)
+	}
+	return r
+}
