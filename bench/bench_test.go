@@ -268,7 +268,7 @@ func TestPublish(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := &outcome{title: "T", data: map[string]int{"a": 1}, text: []string{"para"}, chart: "<svg/>", tables: []report.Table{{Head: []string{"h"}}}}
-	if err := o.write(dir, c); err != nil {
+	if err := o.publish(c); err != nil {
 		t.Fatal(err)
 	}
 	md, err := os.ReadFile(filepath.Join(dir, "matrix.md"))

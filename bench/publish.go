@@ -22,9 +22,9 @@ type outcome struct {
 	chart  string         // SVG, "" if there is none
 }
 
-// writeJSON writes v, readable.
+// writeJSON writes v.
 func writeJSON(path string, v any) error {
-	text, err := json.MarshalIndent(v, "", " ")
+	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
@@ -70,6 +70,10 @@ func (o *outcome) publish(c common) error {
 		if err := o.write(*c.out, c); err != nil {
 			return err
 		}
+		text := "# " + o.title + "\n\n    " + c.command() + "\n\n" + o.host.String() + "\n\n" + o.markdown(c.verb+".svg") + "\n"
+		if err := os.WriteFile(filepath.Join(*c.out, c.verb+".md"), []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
 	if !*c.publish {
 		return nil
@@ -86,7 +90,7 @@ func (o *outcome) publish(c common) error {
 	})
 }
 
-// write writes the files of an outcome into dir.
+// write writes the figures and the chart of an outcome into dir.
 func (o *outcome) write(dir string, c common) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -95,11 +99,8 @@ func (o *outcome) write(dir string, c common) error {
 	if err := writeJSON(base+".json", o.data); err != nil {
 		return err
 	}
-	if o.chart != "" {
-		if err := os.WriteFile(base+".svg", []byte(o.chart), 0o644); err != nil {
-			return err
-		}
+	if o.chart == "" {
+		return nil
 	}
-	text := "# " + o.title + "\n\n    " + c.command() + "\n\n" + o.host.String() + "\n\n" + o.markdown(c.verb+".svg") + "\n"
-	return os.WriteFile(base+".md", []byte(text), 0o644)
+	return os.WriteFile(base+".svg", []byte(o.chart), 0o644)
 }

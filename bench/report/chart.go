@@ -32,7 +32,7 @@ var colours = []string{"#0b5fa5", "#d1670a", "#3f8f3a", "#9a3b8c", "#5b5b5b", "#
 const (
 	rowHeight   = 20
 	panelWidth  = 230
-	panelGap    = 24
+	panelGap    = 44
 	labelWidth  = 170
 	headHeight  = 64
 	axisHeight  = 26
@@ -154,13 +154,15 @@ func niceStep(v float64) float64 {
 // dot draws the mark of a series.
 func dot(b *strings.Builder, x, y float64, series int, title string) {
 	colour := colours[series%len(colours)]
-	switch series % 3 {
+	switch series % 4 {
 	case 0:
 		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3.6" fill="%s"><title>%s</title></circle>`+"\n", x, y, colour, text(title))
 	case 1:
 		fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="6.4" height="6.4" fill="%s"><title>%s</title></rect>`+"\n", x-3.2, y-3.2, colour, text(title))
-	default:
+	case 2:
 		fmt.Fprintf(b, `<path d="M%.1f %.1fl4.2 4.2l-4.2 4.2l-4.2 -4.2z" fill="%s"><title>%s</title></path>`+"\n", x, y-4.2, colour, text(title))
+	default:
+		fmt.Fprintf(b, `<path d="M%.1f %.1fl4.2 7.2h-8.4z" fill="%s"><title>%s</title></path>`+"\n", x, y-4, colour, text(title))
 	}
 }
 
