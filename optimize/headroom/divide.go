@@ -13,6 +13,10 @@ type message struct {
 	tokens int  // 0 for the system's
 	reach  int  // the last message of the unit that begins here or before
 	pinned bool // stays whatever its unit does
+
+	// unanswered: it holds a call with an id that no result names. (Some
+	// clients use no ids.)
+	unanswered bool
 }
 
 // block is what the walk knows of a block.
@@ -74,6 +78,11 @@ func (w *walk) divide() {
 			call.reach = max(call.reach, res.Message)
 		}
 	}
+	for i := range r.Calls {
+		if c := &r.Calls[i]; c.Results == 0 && c.ID != jsonspan.None {
+			w.msgs[c.Message].unanswered = true
+		}
+	}
 	w.units = w.units[:0]
 	for i := 0; i < n; {
 		end := w.msgs[i].reach
@@ -90,8 +99,16 @@ func (w *walk) divide() {
 func (w *walk) unit(first, end int) unit {
 	r := w.r
 	u := unit{first: first, end: end, kind: aside}
+	open, unanswered := 0, false
+	for i := first; i < end; i++ {
+		open += r.Messages[i].Calls - r.Messages[i].Results
+		unanswered = unanswered || w.msgs[i].unanswered
+	}
 	for i := first; i < end; i++ {
 		m := &r.Messages[i]
+		// A call without its result, or the other way round, is left for the
+		// provider to judge.
+		w.msgs[i].pinned = w.msgs[i].pinned || open != 0 || unanswered
 		if w.msgs[i].pinned {
 			u.pinned += w.msgs[i].tokens
 			continue

@@ -34,7 +34,8 @@
 // follows it. A user message with everything up to the next one is a turn.
 //
 //   - System and developer messages stay in place, and so do items of a type
-//     that is not known, compaction summaries, and tool lists.
+//     that is not known, compaction summaries, tool lists, and calls without a
+//     result.
 //   - The head stays: the first user message, which is the task, with the user
 //     messages directly after it (agents put their instructions there).
 //   - All units stay that reach into the last keep messages; so the round that

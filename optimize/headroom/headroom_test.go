@@ -112,6 +112,12 @@ func TestShapes(t *testing.T) {
 			body: `{"messages":[{"role":"user","content":"Task."},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"2","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
 				`{"role":"tool","tool_call_id":"1","content":"` + a + `"},{"role":"tool","tool_call_id":"2","content":"` + z + `"}]}`,
 			notes: 1},
+		{name: "a call that nobody answered stays", format: adapter.Chat, level: headroom.Aggressive, keep: 1, reserve: 1,
+			body: `{"messages":[{"role":"user","content":"Task."},{"role":"assistant","content":"` + a + `","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
+				`{"role":"assistant","content":"` + z + `"},{"role":"user","content":"Next."}]}`,
+			want: `{"messages":[{"role":"user","content":"Task."},{"role":"assistant","content":"` + a + `","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
+				`{"role":"assistant","content":"[... headroom: 1 message elided, the oldest after the task · ref REF ...]"},{"role":"user","content":"Next."}]}`,
+			notes: 1},
 		{name: "no text at all", format: adapter.Responses, level: headroom.Aggressive, keep: 1, reserve: 1, body: `{"input":"` + a + `"}`},
 	} {
 		p := newPass(t, c.level, c.keep, c.reserve)
