@@ -1,0 +1,5 @@
+//go:build !race
+
+package headroom_test
+
+const raceEnabled = false
