@@ -79,7 +79,7 @@ func TestTracing(t *testing.T) {
 			}
 			got := map[string]string{}
 			for _, a := range ended[0].Attributes() {
-				got[string(a.Key)] = a.Value.Emit()
+				got[string(a.Key)] = a.Value.String()
 			}
 			if !maps.Equal(got, tc.want) {
 				t.Errorf("got  %v\nwant %v", got, tc.want)
