@@ -10,6 +10,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 // journalDelay is how long what was spent may stay unwritten; that much a
@@ -53,7 +54,7 @@ func OpenJournal(path string, onFail func(error)) (*FileJournal, error) {
 		return db, nil
 	}
 	db, err := open()
-	if err != nil && !errors.Is(err, bolt.ErrTimeout) && !errors.Is(err, os.ErrPermission) {
+	if err != nil && !errors.Is(err, bolterrors.ErrTimeout) && !errors.Is(err, os.ErrPermission) {
 		aside := path + ".damaged"
 		if renameErr := os.Rename(path, aside); renameErr != nil {
 			return nil, err
