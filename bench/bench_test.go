@@ -111,7 +111,7 @@ func syntheticRun(change func(k result.Key, s *result.Sample)) *result.Run {
 				for _, m := range modes {
 					for range 2 {
 						k := result.Key{Leg: leg, Bodies: bodies, Profile: p.String(), Mode: m.name}
-						s := result.Sample{Requests: 1000, RPS: 1000, CPU: 1, GCShare: 0.01}
+						s := result.Sample{Requests: 1000, RPS: 1000, CPU: 1}
 						if m.name != result.Baseline {
 							s.Overhead = result.Quantiles{Avg: 0.02, P50: 0.02, P95: 0.03, P99: 0.05}
 						}
@@ -119,6 +119,11 @@ func syntheticRun(change func(k result.Key, s *result.Sample)) *result.Run {
 							change(k, &s)
 						}
 						r.Add(k, s)
+						share := 0.01
+						if s.Error == "collects" {
+							share = 0.06
+						}
+						r.Find(k).GCShare = &share
 					}
 				}
 			}
@@ -201,7 +206,7 @@ func TestTargetsNoticeEveryMiss(t *testing.T) {
 		}, "caveman", 4},
 		"garbage": {func(k result.Key, s *result.Sample) {
 			if k.Mode == "squoze" && k.Profile == "large" {
-				s.GCShare = 0.06
+				s.Error = "collects"
 			}
 		}, "garbage", 4},
 	} {
@@ -286,10 +291,10 @@ func TestSampleOf(t *testing.T) {
 	res := &load.Result{Requests: 90, Total: 100, Elapsed: time.Second, SavedBytes: 1000, SavedTokens: 200, Applied: map[string]int64{"a": 3, "b": 97}}
 	res.Latency.Add(4 * time.Millisecond)
 	s := sampleOf(res,
-		proc.Usage{CPU: time.Second, GC: 50 * time.Millisecond, Allocated: 1 << 20, Mallocs: 1000},
-		proc.Usage{CPU: 2 * time.Second, GC: 100 * time.Millisecond, Allocated: 2 << 20, Mallocs: 3000},
+		proc.Usage{CPU: time.Second, Allocated: 1 << 20, Mallocs: 1000},
+		proc.Usage{CPU: 2 * time.Second, Allocated: 2 << 20, Mallocs: 3000},
 		provider.Stats{Requests: 100, BodyBytes: 5000})
-	if s.RPS != 90 || s.CPU != 10 || s.GCShare != 0.05 || s.Alloc != 10.24 || s.Mallocs != 20 || s.UpstreamBytes != 50 || s.SavedBytes != 10 || s.SavedTokens != 2 || s.Applied != "b" || s.Latency.P50 != 4 {
+	if s.RPS != 90 || s.CPU != 10 || s.Alloc != 10.24 || s.Mallocs != 20 || s.UpstreamBytes != 50 || s.SavedBytes != 10 || s.SavedTokens != 2 || s.Applied != "b" || s.Latency.P50 != 4 {
 		t.Errorf("got %+v", s)
 	}
 	s = sampleOf(&load.Result{Errors: 3, Error: "e"}, proc.Usage{CPU: -1}, proc.Usage{CPU: -1}, provider.Stats{})

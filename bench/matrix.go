@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -48,7 +47,7 @@ func runMatrix(ctx context.Context, args []string) error {
 	warmUp := f.Int("warmup", 3, "unmeasured requests of each connection before a measurement")
 	rounds := f.Int("rounds", 3, "measurements of each cell")
 	answer := f.Int("answer", 160, "length of the answer's text in bytes")
-	profileDir := f.String("pprof", "", "folder for a CPU profile of the server in each cell; costs a little speed")
+	profileDir := f.String("pprof", "", "folder for a CPU profile of the server in each cell, taken after its last round")
 	record := f.String("record", "", "also write the run to this file, as the recording that compare compares with")
 	if err := parse(f, args, 0); err != nil {
 		return err
@@ -149,11 +148,16 @@ func (m *matrix) measure(ctx context.Context) error {
 					// up to meets all of them.
 					for _, i := range rand.Perm(len(m.modes)) {
 						k := result.Key{Leg: string(leg), Bodies: bodies, Profile: p.String(), Mode: m.modes[i].name}
-						s, err := m.sample(ctx, k, leg, p, round)
+						s, err := m.sample(ctx, k, leg, p)
 						if err != nil {
 							return fmt.Errorf("%s: %w", k, err)
 						}
 						m.run.Add(k, s)
+						if round == m.settings.Rounds-1 {
+							if err := m.profile(ctx, k, leg, p); err != nil {
+								return fmt.Errorf("%s: %w", k, err)
+							}
+						}
 						progress.step(fmt.Sprintf("%-5s %-6s %-5s %-21s %8.0f rps", k.Leg, k.Bodies, k.Profile, k.Mode, s.RPS))
 					}
 				}
@@ -165,7 +169,7 @@ func (m *matrix) measure(ctx context.Context) error {
 }
 
 // sample measures one cell once.
-func (m *matrix) sample(ctx context.Context, k result.Key, leg proc.Leg, p testbody.Profile, round int) (result.Sample, error) {
+func (m *matrix) sample(ctx context.Context, k result.Key, leg proc.Leg, p testbody.Profile) (result.Sample, error) {
 	s := m.servers[k.Mode]
 	if err := s.Alive(); err != nil {
 		return result.Sample{}, err
@@ -177,20 +181,18 @@ func (m *matrix) sample(ctx context.Context, k result.Key, leg proc.Leg, p testb
 	var before proc.Usage
 	var seen provider.Stats
 	var beforeErr error
-	profiled := make(chan error, 1)
 	res, err := load.Run(ctx, load.Plan{
 		Addr: s.addr[leg], Conns: m.settings.Conns, WarmUp: m.settings.WarmUp, Duration: m.cell, Request: request,
 		Started: func() {
 			before, beforeErr = s.Usage(ctx)
 			seen = m.rig.up.provider.Stats()
-			go func() { profiled <- m.profile(ctx, s, k, round) }()
 		},
 	})
 	if err != nil {
 		return result.Sample{}, err
 	}
 	after, err := s.Usage(ctx)
-	if err := errors.Join(beforeErr, err, <-profiled); err != nil {
+	if err := errors.Join(beforeErr, err); err != nil {
 		return result.Sample{}, err
 	}
 	now := m.rig.up.provider.Stats()
@@ -227,7 +229,6 @@ func sampleOf(res *load.Result, before, after proc.Usage, up provider.Stats) res
 	if before.CPU >= 0 && after.CPU > before.CPU {
 		cpu := after.CPU - before.CPU
 		s.CPU = per(float64(cpu) / float64(time.Millisecond))
-		s.GCShare = math.Max(float64(after.GC-before.GC)/float64(cpu), 0)
 	}
 	return s
 }
@@ -257,15 +258,45 @@ func (m *matrix) check(ctx context.Context, k result.Key, addr string, p testbod
 	return nil
 }
 
-// profile takes a CPU profile of a server while a cell is measured.
-func (m *matrix) profile(ctx context.Context, s *server, k result.Key, round int) error {
+// maxProfile is the longest that a profile is taken for, in seconds.
+const maxProfile = 3
+
+// profile takes a CPU profile of a cell, after its last round so that it does
+// not disturb the figures: of every cell if profiles are wanted, else where
+// the garbage collector has a target.
+func (m *matrix) profile(ctx context.Context, k result.Key, leg proc.Leg, p testbody.Profile) error {
+	if m.pprof == "" && p != testbody.ProfileLarge {
+		return nil
+	}
+	s := m.servers[k.Mode]
+	seconds := min(max(int(m.cell.Seconds()), 1), maxProfile)
+	var text []byte
+	profiled := make(chan error, 1)
+	_, err := load.Run(ctx, load.Plan{
+		Addr: s.addr[leg], Conns: m.settings.Conns, WarmUp: 1, Request: m.req.of(s.addr[leg], p, k.Bodies, m.settings.Conns),
+		Duration: time.Duration(seconds)*time.Second + 200*time.Millisecond,
+		Started: func() {
+			go func() {
+				var err error
+				text, err = s.Profile(ctx, seconds)
+				profiled <- err
+			}()
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if err := <-profiled; err != nil {
+		return fmt.Errorf("CPU profile: %w", err)
+	}
+	share, err := proc.GCShare(text)
+	if err != nil {
+		return err
+	}
+	m.run.Find(k).GCShare = &share
 	if m.pprof == "" {
 		return nil
 	}
-	text, err := s.Profile(ctx, max(int(m.cell.Seconds()), 1))
-	if err != nil {
-		return fmt.Errorf("CPU profile: %w", err)
-	}
-	name := fmt.Sprintf("%s-%s-%s-%s-%d.pprof", k.Leg, k.Bodies, k.Profile, k.Mode, round+1)
+	name := fmt.Sprintf("%s-%s-%s-%s.pprof", k.Leg, k.Bodies, k.Profile, k.Mode)
 	return os.WriteFile(filepath.Join(m.pprof, name), text, 0o644)
 }

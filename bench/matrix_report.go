@@ -41,8 +41,8 @@ func matrixText(r *result.Run) []string {
 		text = append(text, "The generator straight at the upstream, without any proxy, in requests per second: "+strings.Join(limits, ", ")+".")
 	}
 	return append(text, "Columns: requests per second, their ratio to the baseline of the same round (median, and lowest to highest round) and to `off`, spread of rps over the rounds, failed requests; "+
-		"the gateway's own time as it reports it; the difference in latency to the baseline as seen from outside, which at full load is little else than the ratio of rps; time to first byte; "+
-		"body bytes that reach the upstream and tokens saved per request; processor time of the server per request and its ratio to the baseline's; share of that in the garbage collector; "+
+		"the gateway's own time as it reports it, and its median over that of `off`; the difference in latency to the baseline as seen from outside, which at full load is little else than the ratio of rps; time to first byte; "+
+		"body bytes that reach the upstream and tokens saved per request; processor time of the server per request and its ratio to the baseline's; share of that in the garbage collector, by a profile taken apart; "+
 		"memory allocated per request; what the answers said was applied. Times in milliseconds.")
 }
 
@@ -76,9 +76,9 @@ func profileNames(r *result.Run) []string {
 func groupTable(r *result.Run, g result.Key) report.Table {
 	t := report.Table{
 		Title: fmt.Sprintf("%s body, %s, upstream %s", g.Profile, g.Bodies, g.Leg),
-		Head: []string{"mode", "requests", "rps", "x base", "rounds", "x off", "spread", "err", "own avg", "p50", "p95", "p99",
+		Head: []string{"mode", "requests", "rps", "x base", "rounds", "x off", "spread", "err", "own avg", "p50", "p95", "p99", "p50-off",
 			"+lat avg", "+p50", "+p95", "+p99", "TTFB p50", "p95", "p99", "upstream", "tokens saved", "CPU", "x base", "GC", "alloc", "applied"},
-		Left: []int{25},
+		Left: []int{26},
 	}
 	for _, mode := range modes {
 		k := g
@@ -100,6 +100,11 @@ func groupTable(r *result.Run, g result.Key) report.Table {
 		} else {
 			row = append(row, "", "", "", "")
 		}
+		if d := c.Off; d != nil && mode.working() {
+			row = append(row, report.Millis(d.Overhead.P50))
+		} else {
+			row = append(row, "")
+		}
 		if d := c.Baseline; d != nil {
 			row = append(row, report.Millis(d.Latency.Avg), report.Millis(d.Latency.P50), report.Millis(d.Latency.P95), report.Millis(d.Latency.P99))
 		} else {
@@ -112,10 +117,18 @@ func groupTable(r *result.Run, g result.Key) report.Table {
 		} else {
 			row = append(row, "")
 		}
-		row = append(row, report.Percent(s.GCShare), report.Bytes(1024*s.Alloc), s.Applied)
+		row = append(row, gcShare(c), report.Bytes(1024*s.Alloc), s.Applied)
 		t.Add(row...)
 	}
 	return t
+}
+
+// gcShare shows a cell's share of garbage collection, if it was measured.
+func gcShare(c *result.Cell) string {
+	if c.GCShare == nil {
+		return ""
+	}
+	return report.Percent(*c.GCShare)
 }
 
 // briefTable is what of a group fits on a terminal.
@@ -134,7 +147,7 @@ func briefTable(r *result.Run, g result.Key) report.Table {
 		}
 		s := c.Median
 		row := []string{mode.name, report.Count(s.RPS), "", "", report.Percent(c.Spread), report.Count(s.Errors), "", "",
-			report.Millis(s.TTFB.P50), report.Millis(s.TTFB.P99), report.Bytes(s.UpstreamBytes), report.Millis(s.CPU), "", report.Percent(s.GCShare), s.Applied}
+			report.Millis(s.TTFB.P50), report.Millis(s.TTFB.P99), report.Bytes(s.UpstreamBytes), report.Millis(s.CPU), "", gcShare(c), s.Applied}
 		if d := c.Baseline; d != nil {
 			row[2], row[12] = report.Ratio(d.RPS), report.Ratio(d.CPU)
 			row[6], row[7] = report.Millis(s.Overhead.P50), report.Millis(s.Overhead.P99)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -17,16 +16,9 @@ import (
 // what a measurement used. What the system does not tell is negative.
 type Usage struct {
 	CPU       time.Duration // user and system, of all threads
-	GC        time.Duration // processor time in the garbage collector
-	GCs       int64         // collections
 	Allocated int64         // bytes, running total
 	Mallocs   int64         // objects, running total
 }
-
-// clock tells how long a process has been running.
-type clock struct{ started time.Time }
-
-func (c *clock) start() { c.started = time.Now() }
 
 // client asks admin endpoints.
 var client = &http.Client{Transport: &http.Transport{DisableCompression: true}}
@@ -51,14 +43,11 @@ func (p *Process) get(ctx context.Context, path string) ([]byte, error) {
 
 // memstats is the part of Go's memory statistics that is used here.
 type memstats struct {
-	TotalAlloc    int64
-	Mallocs       int64
-	HeapAlloc     int64
-	HeapInuse     int64
-	StackInuse    int64
-	NumGC         int64
-	LastGC        int64   // end of the last collection, in nanoseconds since 1970
-	GCCPUFraction float64 // of the processor time available up to LastGC
+	TotalAlloc int64
+	Mallocs    int64
+	HeapAlloc  int64
+	HeapInuse  int64
+	StackInuse int64
 }
 
 func (p *Process) memstats(ctx context.Context) (memstats, error) {
@@ -76,11 +65,8 @@ func (p *Process) Usage(ctx context.Context) (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	available := float64(m.LastGC-p.clock.started.UnixNano()) * float64(runtime.NumCPU())
 	return Usage{
 		CPU:       CPUTime(p.cmd.Process.Pid),
-		GC:        time.Duration(m.GCCPUFraction * available),
-		GCs:       m.NumGC,
 		Allocated: m.TotalAlloc,
 		Mallocs:   m.Mallocs,
 	}, nil

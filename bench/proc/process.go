@@ -25,7 +25,6 @@ type Process struct {
 	stderr  string // file
 	exited  chan struct{}
 	waitErr error // valid once exited is closed
-	clock   clock
 }
 
 // startTimeout is how long a server may take until it listens.
@@ -61,7 +60,6 @@ func Start(ctx context.Context, binary, dir, name string, cfg Config) (*Process,
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	p.clock.start()
 	go func() {
 		p.waitErr = p.cmd.Wait()
 		close(p.exited)

@@ -59,6 +59,9 @@ type Cell struct {
 	// Spread is the largest minus the smallest rps of the rounds, by the
 	// median.
 	Spread float64 `json:"spread"`
+	// GCShare is the share of the proxy's CPU time in the garbage collector, by
+	// a profile taken apart from the rounds; nil if none was taken.
+	GCShare *float64 `json:"gc_share,omitempty"`
 	// Distance is what lies between this mode and the baseline, or off,
 	// taken in each round by itself and then the median. Nil if there is
 	// nothing to compare with.
@@ -103,7 +106,6 @@ type Sample struct {
 	Forwarded     float64 `json:"forwarded"`      // requests at the upstream by requests answered
 
 	CPU     float64 `json:"cpu_ms"`   // of the proxy per request, 0 if not known
-	GCShare float64 `json:"gc_share"` // of the proxy's CPU time
 	Alloc   float64 `json:"alloc_kb"` // by the proxy per request, in KiB
 	Mallocs float64 `json:"mallocs"`  // by the proxy per request
 }
@@ -165,7 +167,6 @@ func medianSample(all []Sample) Sample {
 		Hits:          medianOf(all, func(s Sample) float64 { return s.Hits }),
 		Forwarded:     medianOf(all, func(s Sample) float64 { return s.Forwarded }),
 		CPU:           medianOf(all, func(s Sample) float64 { return s.CPU }),
-		GCShare:       medianOf(all, func(s Sample) float64 { return s.GCShare }),
 		Alloc:         medianOf(all, func(s Sample) float64 { return s.Alloc }),
 		Mallocs:       medianOf(all, func(s Sample) float64 { return s.Mallocs }),
 	}
