@@ -23,6 +23,7 @@ type message struct {
 type block struct {
 	tokens  int
 	cleared bool
+	key     fingerprint // of a long text, as it was weighed
 }
 
 // kind is what a unit is.

@@ -49,31 +49,50 @@ const (
 	saltRef                // the reference to a text
 )
 
+// fingerprint stands for a text as a key.
+type fingerprint [16]byte
+
 var fingerprintSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
-func fingerprint(raw []byte) (key [16]byte) {
-	binary.LittleEndian.PutUint64(key[:8], maphash.Bytes(fingerprintSeeds[0], raw))
-	binary.LittleEndian.PutUint64(key[8:], maphash.Bytes(fingerprintSeeds[1], raw))
+func fingerprintOf(text []byte) (key fingerprint) {
+	binary.LittleEndian.PutUint64(key[:8], maphash.Bytes(fingerprintSeeds[0], text))
+	binary.LittleEndian.PutUint64(key[8:], maphash.Bytes(fingerprintSeeds[1], text))
 	return key
 }
 
-// remember returns what is known of raw under salt, or finds it out.
-func remember(salt uint64, raw []byte, find func(raw []byte) known) known {
-	if len(raw) < memoFrom {
-		return find(raw)
-	}
-	key := fingerprint(raw)
+// remember returns what is known of a text, which is encoded and has this
+// fingerprint, under salt, or finds it out.
+func remember(salt uint64, key *fingerprint, text []byte, find func(text []byte) known) known {
 	if k, ok := weights.Get(salt, key[:]); ok {
 		return k
 	}
-	k := find(raw)
+	k := find(text)
 	weights.Put(salt, key[:], k, len(k.text)+16)
 	return k
 }
 
+// weigh weighs encoded text. Of a long one it also sets the fingerprint.
+func weigh(text []byte, key *fingerprint) int {
+	if len(text) < memoFrom {
+		return textTokens(text).tokens
+	}
+	*key = fingerprintOf(text)
+	return remember(saltTokens, key, text, textTokens).tokens
+}
+
+// original is the encoded text of block i as it came, with its fingerprint.
+func (w *walk) original(i int) (text []byte, key *fingerprint) {
+	text = w.r.Doc.Inner(w.r.Blocks[i].Node)
+	key = &w.blocks[i].key
+	if w.d.New[i] != nil || len(text) < memoFrom || *key == (fingerprint{}) {
+		*key = fingerprintOf(text) // what was weighed is another text, or none was
+	}
+	return text, key
+}
+
 // textTokens weighs encoded text, at most one token a byte.
-func textTokens(raw []byte) known {
-	return known{tokens: min(tokens.EstimateRaw(raw), len(raw))}
+func textTokens(text []byte) known {
+	return known{tokens: min(tokens.EstimateRaw(text), len(text))}
 }
 
 // bound is an upper bound of the weight of all messages, found without looking
@@ -120,7 +139,7 @@ func (w *walk) weigh() {
 			// Base64 of encrypted text of about four bytes a token.
 			n = len(raw) * 3 / 16
 		} else {
-			n = remember(saltTokens, raw[1:len(raw)-1], textTokens).tokens
+			n = weigh(raw[1:len(raw)-1], &w.blocks[i].key)
 		}
 		w.blocks[i].tokens = n
 		w.msgs[b.Message].tokens += n
@@ -128,7 +147,8 @@ func (w *walk) weigh() {
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		if r.Doc.Is(c.Arguments, jsonspan.Object) {
-			w.msgs[c.Message].tokens += remember(saltTokens, r.Doc.Raw(c.Arguments), textTokens).tokens
+			var key fingerprint
+			w.msgs[c.Message].tokens += weigh(r.Doc.Raw(c.Arguments), &key)
 		}
 	}
 }

@@ -26,7 +26,8 @@ func (w *walk) write() int {
 	changed := w.dropped
 	for i := range w.blocks {
 		if b := &w.r.Blocks[i]; w.blocks[i].cleared && !w.d.Drop[b.Message] {
-			w.d.New[i] = remember(saltCleared, w.r.Doc.Raw(b.Node), cleared).text
+			text, key := w.original(i)
+			w.d.New[i] = remember(saltCleared, key, text, cleared).text
 			changed++
 		}
 	}
@@ -64,10 +65,10 @@ func (w *walk) undrop() {
 	w.total += w.droppedTokens - markerTokens
 }
 
-// cleared is what is left of the tool result raw, a JSON string, as it came:
-// how many lines and bytes it had, and a reference to it.
-func cleared(raw []byte) known {
-	text := jsonspan.AppendUnquoted(nil, raw[1:len(raw)-1])
+// cleared is what is left of a tool result, a JSON string: how many lines and
+// bytes it had as it came, and a reference to it.
+func cleared(encoded []byte) known {
+	text := jsonspan.AppendUnquoted(nil, encoded)
 	lines := bytes.Count(text, []byte{'\n'}) + 1
 	// The second number is safe here: nothing stands behind the marker that
 	// could be counted against it.
@@ -76,9 +77,9 @@ func cleared(raw []byte) known {
 	return known{text: jsonspan.AppendQuoted(make([]byte, 0, len(line)+2), line)}
 }
 
-// refOf is the reference to the text raw, a JSON string.
-func refOf(raw []byte) known {
-	return known{text: []byte(marker.Ref(jsonspan.AppendUnquoted(nil, raw[1:len(raw)-1])))}
+// refOf is the reference to an encoded text.
+func refOf(encoded []byte) known {
+	return known{text: []byte(marker.Ref(jsonspan.AppendUnquoted(nil, encoded)))}
 }
 
 // mark inserts the marker for the dropped messages.
@@ -117,11 +118,12 @@ func (w *walk) line() []byte {
 			continue
 		}
 		for b := m.First; b < m.End; b++ {
-			raw := w.r.Doc.Raw(w.r.Blocks[b].Node)
-			if len(raw) >= memoFrom {
-				raw = remember(saltRef, raw, refOf).text
+			text := w.r.Doc.Inner(w.r.Blocks[b].Node)
+			if len(text) >= memoFrom {
+				long, key := w.original(b)
+				text = remember(saltRef, key, long, refOf).text
 			}
-			w.text = append(w.text, raw...)
+			w.text = append(w.text, text...)
 		}
 	}
 	return marker.Append(nil, name, w.dropped, "messages", "the oldest after the task", marker.Ref(w.text))
