@@ -22,8 +22,12 @@ func (x *exchange) admit() (done bool, err error) {
 	byPath := false
 	if len(k.Models) > 0 {
 		var bad *gatewayError
-		if byPath, bad = x.provePath(k); bad == nil && x.format == adapter.Unknown {
-			if bad = x.proveQuery(k); bad == nil {
+		byPath, bad = x.provePath(k)
+		if bad == nil {
+			bad = x.proveQuery(k)
+		}
+		if bad == nil && x.format == adapter.Unknown {
+			if bad = x.proveModelsPath(k); bad == nil {
 				bad = x.proveOther(k)
 			}
 		}
@@ -43,8 +47,10 @@ func (x *exchange) admit() (done bool, err error) {
 		if bad := x.proveModel(); bad != nil {
 			return true, x.fail(*bad)
 		}
-		if !k.mayUse(x.model) {
-			return true, x.fail(*errModelNotAllowed(x.model))
+		for _, model := range append(x.fallbackModels(), x.model) {
+			if !k.mayUse(model) {
+				return true, x.fail(*errModelNotAllowed(model))
+			}
 		}
 	}
 	estimate := 0

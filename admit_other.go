@@ -116,3 +116,40 @@ func modelsInForm(body []byte, boundary string) ([]string, error) {
 		models = append(models, string(value))
 	}
 }
+
+// proveModelsPath makes sure that a path which names a model, as
+// /v1/models/{model} and /v1beta/models/{model}:{action} do, names one that k
+// may use.
+func (x *exchange) proveModelsPath(k *Key) *gatewayError {
+	_, rest, ok := strings.Cut(strings.ToLower(x.r.URL.Path), "/models/")
+	if !ok {
+		return nil
+	}
+	path := x.r.URL.Path
+	name, _, _ := strings.Cut(path[len(path)-len(rest):], ":")
+	if name = strings.TrimSuffix(name, "/"); name != "" && !k.mayUse(name) {
+		return errModelNotAllowed(name)
+	}
+	return nil
+}
+
+// fallbackModels are further models that the request names for the provider to
+// choose from, as OpenRouter's list models. The body has been parsed.
+func (x *exchange) fallbackModels() []string {
+	doc := &x.view.Doc
+	var out []string
+	for k := doc.First(x.view.Root); k != jsonspan.None; k = doc.Next(k) {
+		if !strings.EqualFold(doc.Text(k), "models") {
+			continue
+		}
+		list := doc.Value(k)
+		if !doc.Is(list, jsonspan.Array) {
+			out = append(out, doc.Text(list))
+			continue
+		}
+		for m := doc.First(list); m != jsonspan.None; m = doc.Next(m) {
+			out = append(out, doc.Text(m))
+		}
+	}
+	return out
+}

@@ -2,9 +2,11 @@ package llmgateway
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -309,7 +311,42 @@ func (x *exchange) tenant(c *cache.Cache) cache.Tenant {
 			return c.KeyTenant("\x00user\x00" + user)
 		}
 	}
+	if identity := identityOf(x.r.Header); identity != "" {
+		return c.KeyTenant("\x00identity\x00" + identity + "\x00" + x.r.URL.RawQuery)
+	}
 	return c.CredentialTenant(x.r.Header, x.r.URL.RawQuery)
+}
+
+// identityWords are what the names of headers that tell who asks have in them.
+// A header that tells nothing of the kind costs a hit; one that is overlooked
+// would give one person's answer to another.
+var identityWords = []string{"auth", "cookie", "token", "key", "user", "jwt", "session", "identity", "secret", "credential", "assertion", "account", "tenant", "email"}
+
+// noIdentity are headers that have such a word and do not tell who asks.
+var noIdentity = map[string]bool{"User-Agent": true, "Sec-Fetch-User": true, "Idempotency-Key": true}
+
+// identityOf is a digest of all headers that may tell who asks, "" if there are
+// none beside the credentials that LLM clients send.
+func identityOf(header http.Header) string {
+	var names []string
+	own := false
+	for name := range header {
+		lower := strings.ToLower(name)
+		if noIdentity[name] || !slices.ContainsFunc(identityWords, func(word string) bool { return strings.Contains(lower, word) }) {
+			continue
+		}
+		names = append(names, name)
+		own = own || name != "Authorization" && !slices.Contains(credentialHeaders, name)
+	}
+	if !own {
+		return ""
+	}
+	slices.Sort(names)
+	sum := sha256.New()
+	for _, name := range names {
+		fmt.Fprintf(sum, "%q %q ", name, header[name])
+	}
+	return string(sum.Sum(nil))
 }
 
 // signature names everything that the optimizers are set to.
@@ -351,23 +388,6 @@ func (x *exchange) clientContext() context.Context {
 		return x.client
 	}
 	return x.r.Context()
-}
-
-// slowestWrite is how long a client may take for one piece of an answer that
-// others wait for as well.
-const slowestWrite = 5 * time.Second
-
-// hurry keeps a client that does not read from holding up those who wait for
-// the same answer. The server's own write timeout, if there is one, is enough.
-func (x *exchange) hurry() (relax func()) {
-	server, ok := x.r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
-	if !x.followed() || ok && (server.WriteTimeout > 0 || server.WriteIdleTimeout > 0) {
-		return func() {}
-	}
-	control := http.NewResponseController(x.w)
-	// Where deadlines are not supported nothing can be done.
-	_ = control.SetWriteDeadline(time.Now().Add(slowestWrite))
-	return func() { _ = control.SetWriteDeadline(time.Time{}) }
 }
 
 // followed reports whether others wait for the answer, so that it must go on

@@ -185,6 +185,13 @@ func TestCacheHitHeaders(t *testing.T) {
 		{"Openai-Organization", "org-2", "MISS"},
 		{"X-Gateway-Optimize", "caveman=lite", "MISS"},
 		{"User-Agent", "another", "HIT"},
+		{"Cookie", "session=alice", "MISS"},
+		{"Cookie", "session=bob", "MISS"},
+		{"Cookie", "session=bob", "HIT"},
+		{"Proxy-Authorization", "Basic x", "MISS"},
+		{"Remote-User", "carol", "MISS"},
+		{"X-Auth-Token", "t", "MISS"},
+		{"Cf-Access-Jwt-Assertion", "j", "MISS"},
 	} {
 		res, _ := post(t, base+"/v1/chat/completions", smallChat, tc.name, tc.value)
 		if got := res.Header.Get("X-Gateway-Cache"); got != tc.want {

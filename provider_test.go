@@ -432,6 +432,8 @@ func TestAccess(t *testing.T) {
 		{"not JSON", `{"model":"gpt-5-mini",`, []string{"X-Api-Key", "sk-alice"}, "", 400, "invalid_body"},
 		{"JSON and more", `{"model":"gpt-5-mini","messages":[]}{"model":"gpt-5"}`, []string{"X-Api-Key", "sk-alice"}, "", 400, "invalid_body"},
 		{"coding nobody knows", ok, []string{"X-Api-Key", "sk-alice", "Content-Encoding", "snappy"}, "", 400, "invalid_body"},
+		{"fallback list", `{"model":"gpt-5-mini","models":["gpt-5-mini","gpt-5"],"messages":[]}`, []string{"X-Api-Key", "sk-alice"}, "", 403, "model_not_allowed"},
+		{"another in the query", ok, []string{"X-Api-Key", "sk-alice"}, "?model=gpt-5", 403, "model_not_allowed"},
 		{"overrides do not widen", `{"model":"gpt-5","messages":[]}`, []string{"X-Api-Key", "sk-alice", "X-Gateway-Models", "*", "X-Gateway-Key", "bob"}, "", 403, "model_not_allowed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -457,6 +459,15 @@ func TestAccess(t *testing.T) {
 				t.Errorf("uri %s", got.uri)
 			}
 		})
+	}
+	for _, path := range []string{"/v1/chat/completions;x", "/v1/chat/completions%20", "/v1/models/gpt-5", "/v1beta/models/gpt-5:generateContent"} {
+		body := `{"model":"gpt-5","messages":[]}`
+		if strings.Contains(path, "models") {
+			body = "{}"
+		}
+		if res, text := post(t, base+path, body, "X-Api-Key", "sk-alice"); res.StatusCode != 403 {
+			t.Errorf("%s: %d %s", path, res.StatusCode, text)
+		}
 	}
 	res, _ := http.Get(base + "/v1/models")
 	if res.StatusCode != 401 {

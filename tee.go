@@ -53,9 +53,7 @@ func (t *tee) Write(b []byte) (int, error) {
 	if len(out) == 0 {
 		return len(b), nil
 	}
-	relax := t.x.hurry()
 	n, err := t.ResponseWriter.Write(out)
-	relax()
 	t.size += int64(n)
 	if err != nil && t.x.followed() {
 		return len(b), nil
