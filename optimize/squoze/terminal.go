@@ -87,6 +87,15 @@ type terminal struct {
 // must not get lost. ok is false, and dst as it was, if the text holds codes
 // of a full-screen application.
 func (t *terminal) resolve(dst, text []byte, lasting func(line []byte) bool) (_ []byte, ok bool) {
+	// Text without a single line feed whose carriage returns part lines that
+	// must last ends its lines with them; overdrawing would fuse them.
+	if bytes.IndexByte(text, '\n') < 0 {
+		for segment := range bytes.SplitSeq(text, []byte{'\r'}) {
+			if len(segment) < len(text) && lasting(segment) {
+				return dst, false
+			}
+		}
+	}
 	from := len(dst)
 	t.src, t.dst, t.lasting = text, dst, lasting
 	t.rows, t.kept = append(t.rows[:0], row{}), t.kept[:0]
