@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -235,6 +236,7 @@ func cacheViews() []cacheView {
 		}
 		return true
 	})
+	slices.SortFunc(out, func(a, b cacheView) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

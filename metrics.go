@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -51,6 +52,9 @@ var metricTable = []metric{
 	{name: "cost_usd_total", help: "What requests cost by the configured prices, in US dollars.", labels: []string{"provider", "model"}},
 	{name: "cache_results_total", help: "Requests by what the response cache did: hit, hit_similar, miss or bypass.", labels: []string{"result"}},
 	{name: "cache_reasons_total", help: "Why the response cache was bypassed or did not store an answer.", labels: []string{"reason"}},
+	{name: "cache_entries", help: "Answers that response caches hold; -1 if only the server knows.", labels: []string{"store"}, gauge: true},
+	{name: "cache_bytes", help: "Bytes that response caches hold; -1 if only the server knows.", labels: []string{"store"}, gauge: true},
+	{name: "cache_evictions", help: "Answers that response caches have dropped for lack of room since they were opened.", labels: []string{"store"}, gauge: true},
 	{name: "coalesced_total", help: "Requests that shared the answer to an equal request under way."},
 	{name: "fail_open_total", help: "Requests that went upstream as they came although an optimizer was switched on, by reason.", labels: []string{"reason"}},
 	{name: "limited_total", help: "Requests refused by a limit of a key, by limit.", labels: []string{"limit"}},
@@ -133,8 +137,12 @@ func registerMetrics(ctx caddy.Context) error {
 		all = append(all, v)
 	}
 	for name, v := range c.gauges {
-		if name == "credential_healthy" {
+		switch {
+		case name == "credential_healthy":
 			all = append(all, credentialCollector{v})
+			continue
+		case strings.HasPrefix(name, "cache_"):
+			all = append(all, cacheCollector{v, name})
 			continue
 		}
 		all = append(all, v)
@@ -164,6 +172,22 @@ func (c credentialCollector) Collect(ch chan<- prometheus.Metric) {
 				c.WithLabelValues(p.Name, s.Label).Set(healthy)
 			}
 		}
+	}
+	c.GaugeVec.Collect(ch)
+}
+
+// cacheCollector reads one figure of all caches when it is asked.
+type cacheCollector struct {
+	*prometheus.GaugeVec
+	figure string
+}
+
+// Collect implements prometheus.Collector.
+func (c cacheCollector) Collect(ch chan<- prometheus.Metric) {
+	c.Reset()
+	for i, v := range cacheViews() {
+		n := map[string]int64{"cache_entries": v.Entries, "cache_bytes": v.Bytes, "cache_evictions": v.Evictions}[c.figure]
+		c.WithLabelValues(strconv.Itoa(i + 1)).Set(float64(n))
 	}
 	c.GaugeVec.Collect(ch)
 }
