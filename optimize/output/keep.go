@@ -15,12 +15,20 @@ import (
 func Keep(keep *Set, class Class, tool Tool, lines *Lines) {
 	scratch := plainScratches.Get().(*plainScratch)
 	defer scratch.free()
+	coloured := lines
 	lines = plainLines(lines, scratch)
 	n := lines.Len()
 	keep.Reset(n)
 	switch class {
 	case TestOutput, Build, Log, Progress:
-		keepFailures(keep, class, tool, lines)
+		var red *Set
+		if coloured != lines {
+			scratch.red.Reset(n)
+			if AddRed(&scratch.red, coloured) > 0 {
+				red = &scratch.red
+			}
+		}
+		keepFailures(keep, class, tool, lines, red)
 	case NDJSON:
 		keepRecords(keep, lines)
 	case Grep, Listing:
@@ -47,10 +55,10 @@ func Keep(keep *Set, class Class, tool Tool, lines *Lines) {
 var plainScratches = sync.Pool{New: func() any { return new(plainScratch) }}
 
 // keepFailures puts into keep, which is empty, what Keep says for the classes
-// in which failures matter.
-func keepFailures(keep *Set, class Class, tool Tool, lines *Lines) {
+// in which failures matter. red, if not nil, are lines that fail by their colour.
+func keepFailures(keep *Set, class Class, tool Tool, lines *Lines, red *Set) {
 	k := keepers.Get().(*keeper)
-	k.find(keep, class, tool, lines)
+	k.find(keep, class, tool, lines, red)
 	k.lines, k.keep = nil, nil
 	if cap(k.sev) <= maxPooled {
 		keepers.Put(k)
@@ -87,7 +95,7 @@ type keeper struct {
 // maxDepth bounds the indents that are told apart when a header is looked for.
 const maxDepth = 32
 
-func (k *keeper) find(keep *Set, class Class, tool Tool, lines *Lines) {
+func (k *keeper) find(keep *Set, class Class, tool Tool, lines *Lines, red *Set) {
 	n := lines.Len()
 	*k = keeper{lines: lines, keep: keep, class: class, tool: tool, sev: k.sev[:0], start: k.start, last: -1, running: -1}
 	for i := range k.headers {
@@ -100,6 +108,9 @@ func (k *keeper) find(keep *Set, class Class, tool Tool, lines *Lines) {
 	for i := range n {
 		line := lines.Line(i)
 		sev := k.severity(line)
+		if red != nil && red.Has(i) {
+			sev = Failure
+		}
 		k.sev = append(k.sev, sev)
 		if class == Log && len(line) > 0 && line[0] != '\r' {
 			filled++

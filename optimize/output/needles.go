@@ -101,6 +101,9 @@ var needles = []needle{
 	{"✗ ", Failure, anywhere}, {"✘ ", Failure, anywhere}, {"✕ ", Failure, anywhere}, {"✖ ", Failure, anywhere}, {" ❌", Failure, anywhere}, {" ⛔", Failure, anywhere},
 	{" ⚠", Warning, anywhere}, {"🔴", Failure, anywhere}, {"🚨", Failure, anywhere}, {"💥", Failure, anywhere},
 
+	// Red, where the escape byte was lost on the way.
+	{"[31m", Failure, anywhere}, {"[91m", Failure, anywhere}, {";31m", Failure, anywhere}, {";91m", Failure, anywhere}, {"[31;1m", Failure, anywhere},
+
 	// Compilers and shells speak the user's language.
 	{"fehler", Failure, anywhere}, {"warnung", Warning, anywhere}, {"erreur", Failure, anywhere}, {"échec", Failure, anywhere}, {"avertissement", Warning, anywhere},
 	{"advertencia", Warning, anywhere}, {"ошибк", Failure, anywhere}, {"предупреж", Warning, anywhere}, {"错误", Failure, anywhere}, {"失败", Failure, anywhere},

@@ -79,6 +79,7 @@ const maxPooled = 1 << 20
 type plainScratch struct {
 	text  []byte
 	lines Lines
+	red   Set
 }
 
 func (s *plainScratch) free() {

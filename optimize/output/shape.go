@@ -134,6 +134,9 @@ func progressing(line []byte) bool {
 				hasPrefix(t[k+1:], "exporting") || hasPrefix(t[k+1:], "naming") || hasPrefix(t[k+1:], "transferring") || hasPrefix(t[k+1:], "extracting") || hasPrefix(t[k+1:], "resolve ")
 		}
 	}
+	if hasPrefix(t, "━") || hasPrefix(t, "╸") { // a bar: pip, rich
+		return true
+	}
 	if c := t[0]; isHexDigit(c) && len(t) > 14 && t[12] == ':' && t[13] == ' ' { // docker pull: 0123456789ab: Pulling fs layer
 		for _, c := range t[:12] {
 			if !isHexDigit(c) {
