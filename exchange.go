@@ -63,6 +63,9 @@ type exchange struct {
 	usage     adapter.Usage
 	estimated bool // usage is an estimate
 	cost      float64
+	// What the request would have cost more, in USD: tokens that optimizers
+	// saved, and an answer that came from the cache.
+	savedByTokens, savedByCache float64
 
 	key      *Key
 	lease    *access.Lease
@@ -380,6 +383,9 @@ func (x *exchange) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 		if x.cost > 0 {
 			enc.AddFloat64("cost_usd", x.cost)
 		}
+	}
+	if saved := x.savedByTokens + x.savedByCache; saved > 0 {
+		enc.AddFloat64("saved_usd", saved)
 	}
 	enc.AddFloat64("overhead_ms", float64(x.own)/float64(time.Millisecond))
 	if x.tee.firstByte > 0 {

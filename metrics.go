@@ -50,6 +50,7 @@ var metricTable = []metric{
 	{name: "saved_bytes_total", help: "Request bytes that did not go upstream, by optimizer.", labels: []string{"optimizer"}},
 	{name: "audit_saved_bytes_total", help: "Request bytes that optimizers which only audit would have saved, by optimizer.", labels: []string{"optimizer"}},
 	{name: "cost_usd_total", help: "What requests cost by the configured prices, in US dollars.", labels: []string{"provider", "model"}},
+	{name: "saved_usd_total", help: "What requests would have cost more by the configured prices, in US dollars, by cause: tokens that optimizers saved, or an answer from the cache. An estimate.", labels: []string{"model", "cause"}},
 	{name: "cache_results_total", help: "Requests by what the response cache did: hit, hit_similar, miss or bypass.", labels: []string{"result"}},
 	{name: "cache_reasons_total", help: "Why the response cache was bypassed or did not store an answer.", labels: []string{"reason"}},
 	{name: "cache_entries", help: "Answers that response caches hold; -1 if only the server knows.", labels: []string{"store"}, gauge: true},
@@ -245,6 +246,8 @@ func (x *exchange) count() {
 		m.add("tokens_total", float64(n), provider, x.label, kind)
 	}
 	m.add("cost_usd_total", x.cost, provider, x.label)
+	m.add("saved_usd_total", x.savedByTokens, x.label, "tokens")
+	m.add("saved_usd_total", x.savedByCache, x.label, "cache")
 	for _, p := range x.result.Passes {
 		m.add("saved_bytes_total", float64(p.SavedBytes), p.Name)
 	}
@@ -301,13 +304,11 @@ func (x *exchange) sample(provider string) stats.Sample {
 		DurationMS:  float64(now.Sub(x.began)) / float64(time.Millisecond),
 		InputTokens: x.usage.Input, OutputTokens: x.usage.Output, CacheReadTokens: x.usage.CacheRead,
 		CacheWriteTokens: x.usage.CacheWrite5m + x.usage.CacheWrite1h, ReasoningTokens: x.usage.Reasoning, Estimated: x.estimated,
-		SavedTokens: int64(x.result.SavedTokens), SavedBytes: int64(x.result.SavedBytes), CostUSD: x.cost, Skipped: x.skipped,
+		SavedTokens: int64(x.result.SavedTokens), SavedBytes: int64(x.result.SavedBytes), Skipped: x.skipped,
+		CostUSD: x.cost, SavedUSD: x.savedByTokens + x.savedByCache, CacheSavedUSD: x.savedByCache,
 	}
 	if x.key != nil {
 		s.Key = x.key.Name
-	}
-	if x.entry != nil && x.entry.Price != nil && x.result.SavedTokens > 0 {
-		s.SavedUSD = float64(x.result.SavedTokens) * x.entry.Price.Input / 1e6
 	}
 	if x.cached != nil {
 		s.Cache = strings.ToUpper(strings.ReplaceAll(cacheResults[x.cached.Outcome], "_", "-"))

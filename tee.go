@@ -88,6 +88,9 @@ func (t *tee) observe(b []byte) {
 		t.firstByte = max(time.Since(t.x.sentAt), 1)
 	}
 	if t.x.fromCache() {
+		if t.x.price() != nil {
+			t.x.meter.Write(b) // for what the answer would have cost
+		}
 		return
 	}
 	t.x.meter.Write(b)

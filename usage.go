@@ -40,23 +40,69 @@ func (p *Price) cost(u adapter.Usage) float64 {
 // account finds out what the request used, when it is over. What a client
 // that went away has not seen counts as far as it was produced.
 func (x *exchange) account() {
-	if x.fromCache() || !x.tee.wroteHeader || x.tee.status >= 400 {
+	if !x.tee.wroteHeader || x.tee.status >= 400 {
+		return
+	}
+	if x.fromCache() {
+		x.accountCached()
 		return
 	}
 	answer := x.meter.Answer()
 	x.usage = answer.Usage
 	if !x.usage.Known && x.tee.status == 200 && x.format != adapter.Unknown {
 		x.estimated = true
-		x.usage.Input = int64(x.sentBytes / bytesPerToken)
-		x.usage.Output = int64(answer.Written / bytesPerToken)
+		x.usage = estimatedUsage(x.sentBytes, answer.Written)
 	} else if x.tee.status == 200 && !x.returned && x.usage.Output < int64(answer.Written/bytesPerToken) {
 		// The stream broke off before the final count.
 		x.estimated = true
 		x.usage.Output = int64(answer.Written / bytesPerToken)
 	}
-	if x.entry != nil {
-		x.cost = x.entry.Price.cost(x.usage)
+	price := x.price()
+	x.cost = price.cost(x.usage)
+	x.savedByTokens = price.ofSaved(x.result.SavedTokens, x.usage)
+}
+
+// accountCached finds out what an answer from the cache would have cost: the
+// usage that it states was another request's.
+func (x *exchange) accountCached() {
+	price := x.price()
+	if price == nil {
+		return
 	}
+	answer := x.meter.Answer()
+	usage := answer.Usage
+	if !usage.Known {
+		usage = estimatedUsage(int(x.bytesRead), answer.Written)
+	}
+	x.savedByCache = price.cost(usage)
+}
+
+// estimatedUsage is the usage of a request that nobody counted.
+func estimatedUsage(sentBytes, answered int) adapter.Usage {
+	return adapter.Usage{Input: int64(sentBytes / bytesPerToken), Output: int64(answered / bytesPerToken)}
+}
+
+// ofSaved is what n tokens that were not sent would have cost, in USD. They
+// would have been read from the provider's prompt cache, or written into it, in
+// the same shares as the tokens of u that were sent.
+func (p *Price) ofSaved(n int, u adapter.Usage) float64 {
+	if p == nil || n <= 0 {
+		return 0
+	}
+	if u.Input <= 0 {
+		return float64(n) * p.Input / 1e6
+	}
+	sent := u
+	sent.Output = 0
+	return p.cost(sent) * float64(n) / float64(u.Input)
+}
+
+// price is what the model's tokens cost, nil if that is not known.
+func (x *exchange) price() *Price {
+	if x.entry == nil {
+		return nil
+	}
+	return x.entry.Price
 }
 
 // fromCache reports whether the answer came from the cache.

@@ -36,7 +36,8 @@ type Sample struct {
 	SavedTokens      int64   `json:"saved_tokens"`
 	SavedBytes       int64   `json:"saved_bytes"`
 	CostUSD          float64 `json:"cost_usd"`
-	SavedUSD         float64 `json:"saved_usd"` // by optimizers and cache
+	SavedUSD         float64 `json:"saved_usd"`                 // by optimizers and cache
+	CacheSavedUSD    float64 `json:"cache_saved_usd,omitempty"` // by the cache alone
 
 	Applied []Applied `json:"applied,omitempty"`
 	Skipped string    `json:"skipped,omitempty"` // why optimizers did nothing
@@ -69,6 +70,7 @@ type Totals struct {
 	SavedBytes       int64   `json:"saved_bytes"`
 	CostUSD          float64 `json:"cost_usd"`
 	SavedUSD         float64 `json:"saved_usd"`
+	CacheSavedUSD    float64 `json:"cache_saved_usd"` // of that, by the cache
 	AuditSavedTokens int64   `json:"audit_saved_tokens"`
 	AuditSavedBytes  int64   `json:"audit_saved_bytes"`
 
@@ -192,6 +194,7 @@ func (t *Totals) add(s *Sample) {
 	t.SavedBytes += s.SavedBytes
 	t.CostUSD += s.CostUSD
 	t.SavedUSD += s.SavedUSD
+	t.CacheSavedUSD += s.CacheSavedUSD
 	t.AuditSavedTokens += s.AuditSavedTokens
 	t.AuditSavedBytes += s.AuditSavedBytes
 	t.overhead.add(s.OverheadMS)
@@ -216,6 +219,7 @@ func (t *Totals) merge(o *Totals) {
 	t.SavedBytes += o.SavedBytes
 	t.CostUSD += o.CostUSD
 	t.SavedUSD += o.SavedUSD
+	t.CacheSavedUSD += o.CacheSavedUSD
 	t.AuditSavedTokens += o.AuditSavedTokens
 	t.AuditSavedBytes += o.AuditSavedBytes
 	t.overhead.merge(&o.overhead)
