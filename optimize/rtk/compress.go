@@ -99,6 +99,9 @@ func (s *scratch) shorten(level Level, hint output.Hint, text, dst []byte) ([]by
 		return dst, r
 	}
 	s.keepEdges(p.edge)
+	if r.Class.Failing() || r.Class == output.NDJSON {
+		output.AddRare(&s.keep, &s.lines)
+	}
 	out, elided := s.elide(dst, text, r.Class)
 	r.Elided, r.Changed = elided, elided > 0
 	return out, r

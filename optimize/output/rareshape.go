@@ -1,0 +1,147 @@
+package output
+
+// The shape of a line is what it has in common with others of its kind:
+//
+//   - a number, with the dots, colons, dashes, slashes and commas inside of it
+//     and a unit behind it, is a #: 17, 1.5ms, 06:00:01.123Z, 2031-04-02, 3/40.
+//     A single 0 stays, since "0 left" and "3 left" are not the same;
+//   - of letters and digits the digits are: test_450 is test_#. Words in which
+//     they alternate, and hexadecimal numbers of eight digits or more, are ids
+//     and a # as a whole, with all that is tied to them by dashes;
+//   - of blanks, and of the same sign several times in a row, there is one.
+//
+// All other words stay: "cache hit" and "cache miss" are two shapes.
+
+// Classes of bytes in a shape.
+const (
+	signByte = iota
+	letterByte
+	digitByte
+)
+
+var shapeClass = func() (t [256]byte) {
+	for c := range t {
+		switch {
+		case '0' <= c && c <= '9':
+			t[c] = digitByte
+		case 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c >= 0x80:
+			t[c] = letterByte
+		}
+	}
+	return t
+}()
+
+const (
+	maskByte = '#'
+	// hexMin is from how many digits on a hexadecimal number is one.
+	hexMin = 8
+	// maxNumbers is how many numbers of a line are looked at.
+	maxNumbers = 8
+	// maxShape is how much of a line makes its shape, in bytes.
+	maxShape = 512
+)
+
+// numbers are the values that a shape hides: hashes of the first ones.
+type numbers struct {
+	value [maxNumbers]uint32
+	n     int
+}
+
+func (n *numbers) add(text []byte) {
+	if n.n == maxNumbers {
+		return
+	}
+	h := uint32(2166136261)
+	for _, c := range text {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	n.value[n.n] = h
+	n.n++
+}
+
+// appendShape appends the shape of line to dst and puts the numbers in it into
+// found. The shape is never longer than the line.
+func appendShape(dst, line []byte, found *numbers) []byte {
+	found.n = 0
+	if len(line) > maxShape {
+		line = line[:maxShape]
+	}
+	for i := 0; i < len(line); {
+		c := line[i]
+		start := i
+		switch shapeClass[c] {
+		case signByte:
+			if c == '\t' || c == '\r' {
+				c = ' '
+			}
+			if n := len(dst); n == 0 || dst[n-1] != c {
+				dst = append(dst, c)
+			}
+			i++
+		case letterByte:
+			for i++; i < len(line) && shapeClass[line[i]] == letterByte; i++ {
+			}
+			if i == len(line) || shapeClass[line[i]] == signByte {
+				dst = append(dst, line[start:i]...)
+				continue
+			}
+			turns := 0 // from a digit to a letter
+			for ; i < len(line) && shapeClass[line[i]] != signByte; i++ {
+				if isDigit(line[i-1]) && !isDigit(line[i]) && line[i] != '_' {
+					turns++
+				}
+			}
+			if turns > 1 || i-start >= hexMin && hexadecimal(line[start:i]) {
+				for i+1 < len(line) && line[i] == '-' && shapeClass[line[i+1]] != signByte {
+					for i++; i < len(line) && shapeClass[line[i]] != signByte; i++ {
+					}
+				}
+				dst = append(dst, maskByte)
+				continue // an id has no value to look at
+			}
+			for j := start; j < i; {
+				from := j
+				for ; j < i && !isDigit(line[j]); j++ {
+				}
+				dst = append(dst, line[from:j]...)
+				if from = j; j == i {
+					break
+				}
+				for ; j < i && isDigit(line[j]); j++ {
+				}
+				dst = append(dst, maskByte)
+				found.add(line[from:j])
+			}
+		default:
+			for i++; i < len(line); i++ {
+				if shapeClass[line[i]] != signByte {
+					continue
+				}
+				switch line[i] {
+				case '.', ':', ',', '-', '/', '+':
+					if i+1 < len(line) && shapeClass[line[i+1]] == digitByte {
+						continue
+					}
+				}
+				break
+			}
+			if i-start == 1 && c == '0' {
+				dst = append(dst, c)
+				continue
+			}
+			dst = append(dst, maskByte)
+			found.add(line[start:i])
+		}
+	}
+	return dst
+}
+
+// hexadecimal reports whether text consists of hexadecimal digits.
+func hexadecimal(text []byte) bool {
+	for _, c := range text {
+		if c-'0' > 9 && c|0x20-'a' > 5 {
+			return false
+		}
+	}
+	return true
+}
