@@ -60,6 +60,7 @@ type exchange struct {
 	meter     adapter.Meter
 	sentBytes int
 	returned  bool // the handlers behind returned normally
+	over      bool // the answer was whole when the request was settled
 	usage     adapter.Usage
 	estimated bool // usage is an estimate
 	cost      float64
@@ -282,6 +283,18 @@ func (x *exchange) finish(err error) {
 	x.endRewrite()
 	x.returned = true
 	x.store()
+}
+
+// settleOnce settles as soon as the answer is whole, before its last bytes are
+// written: a client that has them may send its next request at once, and must
+// find its place free and its budget spent.
+func (x *exchange) settleOnce() {
+	if x.lease == nil || x.over || !x.meter.Over() {
+		return
+	}
+	x.over = true
+	x.account()
+	x.settle()
 }
 
 // settle tells the limiter what the request really used.

@@ -93,3 +93,48 @@ func TestRateUnderLoad(t *testing.T) {
 		t.Errorf("%d reached the provider", n)
 	}
 }
+
+// TestPlaceIsFreeWithTheAnswer has a client with room for one request which
+// sends the next one as soon as it has the whole answer, while the provider
+// still holds the connection open.
+func TestPlaceIsFreeWithTheAnswer(t *testing.T) {
+	chat := `{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":500,"total_tokens":1500}}`
+	chunk := `data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}` + "\n\n"
+	for _, tc := range []struct {
+		name, contentType, path string
+		status                  int
+		whole                   string // what the client reads before its next request
+	}{
+		{"JSON", "application/json", "/v1/chat/completions", 200, chat},
+		{"stream", "text/event-stream", "/v1/chat/completions", 200, chunk + "data: [DONE]\n\n"},
+		{"messages", "text/event-stream", "/v1/messages", 200, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":10,\"output_tokens\":1}}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"},
+		{"responses", "text/event-stream", "/v1/responses", 200, "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"usage\":{\"input_tokens\":10,\"output_tokens\":1,\"total_tokens\":11}}}\n\n"},
+		{"error", "application/json", "/v1/chat/completions", 400, `{"error":{"message":"no"}}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			release := make(chan struct{})
+			rec := record(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", tc.contentType)
+				w.WriteHeader(tc.status)
+				io.WriteString(w, tc.whole)
+				http.NewResponseController(w).Flush()
+				<-release
+			})
+			t.Cleanup(func() { close(release) })
+			base := serve(t, "llm_gateway {\nkey a sk-a {\nconcurrency 1\n}\n}\nreverse_proxy "+rec.URL)
+			for i := range 3 {
+				req, _ := http.NewRequest(http.MethodPost, base+tc.path, strings.NewReader(smallChat))
+				req.Header.Set("Authorization", "Bearer sk-a")
+				res, err := http.DefaultClient.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { res.Body.Close() })
+				body := make([]byte, len(tc.whole))
+				if _, err := io.ReadFull(res.Body, body); err != nil || res.StatusCode != tc.status || string(body) != tc.whole {
+					t.Fatalf("request %d: %d %v %s", i, res.StatusCode, err, body)
+				}
+			}
+		})
+	}
+}

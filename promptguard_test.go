@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/guard"
 )
@@ -43,11 +41,12 @@ func findings(t *testing.T, admin, model string) (out []finding) {
 // TestGuardPromptCache lets real requests show that a mode breaks the prompt
 // cache of one model but not of another.
 func TestGuardPromptCache(t *testing.T) {
+	goodModel, badModel, otherModel := unique("guard-good"), unique("guard-bad"), unique("guard-other")
 	provider := scripted(t, nil)
 	long := chatWithToolResult("go test ./...", goTestRun(900))
 	provider.steps = []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
 		read := 9000
-		if r.Header.Get("X-Model") == "guard-bad" && r.ContentLength < int64(len(long))/2 {
+		if r.Header.Get("X-Model") == badModel && r.ContentLength < int64(len(long))/2 {
 			read = 0
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -82,7 +81,7 @@ func TestGuardPromptCache(t *testing.T) {
 		return skipped
 	}
 	const isControl, isOff = "prompt-cache guard: control conversation", "prompt-cache guard: switched off for this model"
-	for _, model := range []string{"guard-good", "guard-bad"} {
+	for _, model := range []string{goodModel, badModel} {
 		for _, session := range others[:30] {
 			if got := ask(model, session); got != "" {
 				t.Fatalf("%s %s: %q", model, session, got)
@@ -97,14 +96,11 @@ func TestGuardPromptCache(t *testing.T) {
 	if err := load(site + "\n# again"); err != nil { // the state survives
 		t.Fatal(err)
 	}
-	// A response may be there before the exchange has come to its end.
-	var good, bad []finding
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
-		good, bad = findings(t, admin, "guard-good"), findings(t, admin, "guard-bad")
-		if len(good) == 1 && len(bad) == 1 && good[0].Control == 24 && good[0].Optimized == 30 && bad[0].State == "off" {
-			break
-		}
-	}
+	found := await(t, func() (out [2][]finding, done bool) {
+		good, bad := findings(t, admin, goodModel), findings(t, admin, badModel)
+		return [2][]finding{good, bad}, len(good) == 1 && len(bad) == 1 && good[0].Control == 24 && good[0].Optimized == 30 && bad[0].State == "off"
+	})
+	good, bad := found[0], found[1]
 	if len(good) != 1 || good[0].State != "on" || !good[0].Judged || good[0].OptimizedShare != 0.9 || good[0].Control != 24 || good[0].Optimized != 30 {
 		t.Errorf("good: %+v", good)
 	}
@@ -112,13 +108,13 @@ func TestGuardPromptCache(t *testing.T) {
 		t.Errorf("bad: %+v", bad)
 	}
 	for _, tc := range []struct{ model, session, want string }{
-		{"guard-good", others[0], ""},
-		{"guard-good", others[35], ""},
-		{"guard-good", control[0], isControl},
-		{"guard-bad", others[0], ""}, // it was running
-		{"guard-bad", others[35], isOff},
-		{"guard-bad", control[0], isControl},
-		{"guard-other", others[0], ""},
+		{goodModel, others[0], ""},
+		{goodModel, others[35], ""},
+		{goodModel, control[0], isControl},
+		{badModel, others[0], ""}, // it was running
+		{badModel, others[35], isOff},
+		{badModel, control[0], isControl},
+		{otherModel, others[0], ""},
 	} {
 		if got := ask(tc.model, tc.session); got != tc.want {
 			t.Errorf("%s %s: %q, want %q", tc.model, tc.session, got, tc.want)
@@ -138,7 +134,7 @@ func TestGuardPromptCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, session := range []string{others[35], control[0]} {
-		if got := ask("guard-bad", session); got != "" {
+		if got := ask(badModel, session); got != "" {
 			t.Errorf("guard off: %q", got)
 		}
 	}

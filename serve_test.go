@@ -174,6 +174,24 @@ func resetByReload(err error) bool {
 // idle connections, and a POST that meets a closing one fails.
 var oneShot = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
+var names atomic.Int64
+
+// unique returns name with a suffix that no other call in this process got,
+// for what is counted for as long as the process lives.
+func unique(name string) string { return fmt.Sprintf("%s-%d", name, names.Add(1)) }
+
+// await asks look until it is content, or for 20 seconds, and returns what it
+// saw last. A client has its answer before the exchange has come to its end,
+// and so before it is counted.
+func await[T any](t testing.TB, look func() (T, bool)) T {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
+		if got, done := look(); done || time.Now().After(deadline) {
+			return got
+		}
+	}
+}
+
 // post sends body and returns the response with its body read.
 func post(t testing.TB, url, body string, header ...string) (*http.Response, string) {
 	t.Helper()

@@ -94,6 +94,7 @@ func (t *tee) observe(b []byte) {
 		return
 	}
 	t.x.meter.Write(b)
+	t.x.settleOnce()
 	if t.x.cached != nil && t.x.cached.Recorder != nil {
 		t.x.cached.Recorder.Write(b)
 	}
@@ -125,6 +126,9 @@ func (x *exchange) answering(status int, header http.Header) {
 	}
 	if x.format == 0 {
 		return
+	}
+	if status >= 400 || x.fromCache() {
+		x.settle() // there is nothing to wait for; see settleOnce
 	}
 	for _, name := range gatewayAnswers {
 		if !x.fromCache() || !strings.HasPrefix(name, cache.HeaderResult) {

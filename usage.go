@@ -52,7 +52,7 @@ func (x *exchange) account() {
 	if !x.usage.Known && x.tee.status == 200 && x.format != adapter.Unknown {
 		x.estimated = true
 		x.usage = estimatedUsage(x.sentBytes, answer.Written)
-	} else if x.tee.status == 200 && !x.returned && x.usage.Output < int64(answer.Written/bytesPerToken) {
+	} else if x.tee.status == 200 && !x.returned && !x.over && x.usage.Output < int64(answer.Written/bytesPerToken) {
 		// The stream broke off before the final count.
 		x.estimated = true
 		x.usage.Output = int64(answer.Written / bytesPerToken)

@@ -140,28 +140,34 @@ func (l *local) admit(key string, lim Limits, tokens int, now time.Time) Decisio
 }
 
 // settle corrects the tokens that admit took by delta, adds cost to what was
-// spent and gives the slot back.
+// spent and gives the slot back, all at once: whoever takes the slot sees what
+// was spent.
 func (l *local) settle(key string, lim Limits, delta int, cost microUSD, now time.Time) {
 	a := l.account(key, lim.Period, now)
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.inFlight > 0 {
 		a.inFlight--
 	}
 	if lim.TPM > 0 && delta != 0 {
 		a.tokens.adjust(now, lim.TPM, delta)
 	}
-	a.mu.Unlock()
-	l.addSpent(key, lim.Period, cost, now)
+	l.add(a, key, lim.Period, cost, now)
 }
 
 // addSpent adds cost to what key spent.
 func (l *local) addSpent(key string, p BudgetPeriod, cost microUSD, now time.Time) {
-	if p == "" || cost == 0 {
-		return
-	}
 	a := l.account(key, p, now)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	l.add(a, key, p, cost, now)
+}
+
+// add adds cost to a, which is locked.
+func (l *local) add(a *account, key string, p BudgetPeriod, cost microUSD, now time.Time) {
+	if p == "" || cost == 0 {
+		return
+	}
 	a.roll(p, now)
 	a.spentNow += cost
 	if l.journal != nil {

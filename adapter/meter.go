@@ -108,6 +108,20 @@ func (m *Meter) Write(p []byte) {
 	}
 }
 
+// Over reports whether the answer has come to its end: its JSON value is whole,
+// or the event with which its format ends a stream was read. A client may act
+// on it before the connection says so.
+func (m *Meter) Over() bool {
+	switch {
+	case m.reply == nil:
+		return false
+	case m.stream:
+		return m.terminated
+	default:
+		return m.feed.complete()
+	}
+}
+
 // Answer is what was read so far. It is valid until Start.
 func (m *Meter) Answer() *Answer {
 	m.count()
