@@ -1,6 +1,10 @@
 package output
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/cespare/xxhash/v2"
+)
 
 // noteGo notes what an important line says about a go test run.
 func (k *keeper) noteGo(line []byte) {
@@ -15,32 +19,65 @@ func (k *keeper) noteGo(line []byte) {
 	}
 }
 
-// maxBefore is how many lines in front of a failed test are taken to be its
-// output, where nothing says whose they are.
-const maxBefore = 12
-
-// beforeFail keeps what stands right in front of the failed test or package at
-// k.last: without -v its output is not marked as such.
+// beforeFail keeps what stands in front of the failed test or package at
+// k.last, back to the verdict before: without -v its output is not marked as
+// such, and passing packages have none.
 func (k *keeper) beforeFail() {
-	for i := k.last - 1; i >= 0 && i >= k.last-maxBefore; i-- {
-		line := k.lines.Line(i)
-		if Passing(line) || hasPrefix(line, "FAIL") || hasPrefix(line, "--- ") || len(trimRight(line)) == 0 {
-			return
+	from := k.last
+	for ; from > 0; from-- {
+		line := k.lines.Line(from - 1)
+		if Passing(line) || hasPrefix(line, "FAIL") || hasPrefix(line, "--- ") || progressing(line) {
+			break
 		}
-		k.keep.Add(i)
 	}
+	for from < k.last && len(trimRight(k.lines.Line(from))) == 0 {
+		from++
+	}
+	k.piece(from, k.last)
 }
 
 // goTests keeps all that failed tests wrote under go test -v, where the lines
 // === RUN, === CONT and === NAME say to which test the lines below them belong.
+// A test that began and has no verdict hangs, or ended the process: it failed.
 func (k *keeper) goTests() {
-	failed := make(map[string]bool)
+	const (
+		began = 1 << iota
+		ended
+		failed
+	)
+	tests := make(map[uint64]uint8)
 	n := k.lines.Len()
+	hung := 0
 	for i := range n {
 		line := k.lines.Line(i)
-		if j := skipSpaces(line, 0); hasPrefix(line[j:], "--- FAIL: ") {
-			failed[string(firstField(line[j+len("--- FAIL: "):]))] = true
+		if hasPrefix(line, "=== RUN") {
+			name := xxhash.Sum64(firstField(line[len("=== RUN"):]))
+			if tests[name] == 0 {
+				tests[name] = began
+				hung++
+			}
+			continue
 		}
+		j := skipSpaces(line, 0)
+		if !hasPrefix(line[j:], "--- ") || len(line) < j+10 {
+			continue
+		}
+		verdict := uint8(ended)
+		switch string(line[j+4 : j+10]) {
+		case "FAIL: ":
+			verdict |= failed
+		case "PASS: ", "SKIP: ":
+		default:
+			continue
+		}
+		name := xxhash.Sum64(firstField(line[j+10:]))
+		if tests[name]&^failed == began {
+			hung--
+		}
+		tests[name] |= verdict
+	}
+	if hung == 0 && !k.sawFails {
+		return
 	}
 	keeping := false
 	for i := range n {
@@ -49,7 +86,8 @@ func (k *keeper) goTests() {
 		case hasPrefix(line, "=== "):
 			rest := line[4:]
 			if word := firstField(rest); string(word) != "PAUSE" {
-				keeping = failed[string(firstField(rest[len(word):]))]
+				test := tests[xxhash.Sum64(firstField(rest[len(word):]))]
+				keeping = test&failed != 0 || test == began
 			}
 		case hasPrefix(line, "--- ") || hasPrefix(line, "ok  \t") || hasPrefix(line, "FAIL") || hasPrefix(line, "PASS") || hasPrefix(line, "?   \t"):
 			keeping = false
@@ -58,7 +96,7 @@ func (k *keeper) goTests() {
 			keeping = false
 		}
 		if keeping {
-			k.keep.Add(i)
+			k.piece(i, i+1)
 		}
 	}
 }

@@ -34,8 +34,8 @@ func Important(line []byte) Severity {
 
 func important(line []byte, m mode) Severity {
 	best := startSeverity(line)
-	if best == Failure {
-		return best
+	if best == Failure || failedAtEnd(line) {
+		return Failure
 	}
 	good := -1 // whether the line reports something passed: not known yet
 	rejected := -1
@@ -172,12 +172,17 @@ func startSeverity(line []byte) Severity {
 		if c|0x20 == 'w' {
 			sev = Warning
 		}
+		if len(t) == 1 && c < 'W' {
+			return Failure
+		}
 		if len(t) > 1 {
 			switch {
 			case t[1] == ':' && byteAt(t, 2) == ' ': // E: apt, e: kotlinc
 				return sev
 			case c == 'E' && i == 0 && hasPrefix(t, "E   "): // pytest
 				return sev
+			case hasPrefix(t, "ERR") && !isLetter(byteAt(t, 3)):
+				return Failure
 			case c < 'a' && len(t) > 5 && isDigit(t[1]) && isDigit(t[2]) && isDigit(t[3]) && isDigit(t[4]) && t[5] == ' ': // glog
 				return sev
 			}
@@ -227,6 +232,78 @@ func startSeverity(line []byte) Severity {
 		}
 	}
 	return None
+}
+
+// failedAtEnd reports whether a line ends with a verdict so short that it is no
+// word: "test_450 F", "check 12: KO", "result=ko". A line of marks, one for each
+// test, is one as well: "..F..E..  [ 34%]".
+func failedAtEnd(line []byte) bool {
+	t := trimRight(line)
+	if len(t) == 0 {
+		return false
+	}
+	switch t[len(t)-1] {
+	case 'F', 'E':
+		if c := byteAt(t, len(t)-2); c == ' ' || c == '\t' || c == 0 {
+			return true
+		}
+	case 'o', 'O':
+		return shortVerdict(t, "ko")
+	case 'g', 'G':
+		return shortVerdict(t, "ng")
+	case 'k', 'K':
+		return shortVerdict(t, "nok")
+	case 'r', 'R':
+		return shortVerdict(t, "err")
+	}
+	return marks(t)
+}
+
+// shortVerdict reports whether t ends with the verdict s, as the value of a
+// field or as a word in capitals.
+func shortVerdict(t []byte, s string) bool {
+	at := len(t) - len(s)
+	if at < 0 || !hasFold(t, at, s) {
+		return false
+	}
+	switch byteAt(t, at-1) {
+	case '=', ':':
+		return true
+	case 0, ' ', '\t', '|', '>':
+		return t[at] < 'a' || byteAt(t, at-1) == ' ' && byteAt(t, at-2) == ':'
+	}
+	return false
+}
+
+// marks reports whether a line consists of the marks of tests, one of which
+// failed, and maybe of how far they are.
+func marks(t []byte) bool {
+	if t[0] != '.' && t[0] != 'F' && t[0] != 'E' && t[0] != 's' {
+		return false
+	}
+	dots, failed := 0, 0
+	for i, c := range t {
+		switch c {
+		case '.':
+			dots++
+		case 'F', 'E':
+			failed++
+		case 's', 'S', 'x', 'X', 'I', 'R', 'W', 'P', '*':
+		case ' ', '\t', '[':
+			if i < 4 {
+				return false
+			}
+			for _, c := range t[i:] {
+				if isLetter(c) {
+					return false
+				}
+			}
+			return dots > 0 && failed > 0
+		default:
+			return false
+		}
+	}
+	return dots > 0 && failed > 0
 }
 
 // harmless reports whether the word that starts or holds [at, end) is denied

@@ -81,7 +81,7 @@ func keepEvents(keep *Set, lines *Lines) {
 	var parts Set
 	for _, g := range order {
 		part.Split(g.text)
-		keepFailures(resetSet(&parts, part.Len()), TestOutput, GoTest, &part, nil)
+		keepFailures(resetSet(&parts, part.Len()), nil, TestOutput, GoTest, &part, nil)
 		for j, i := range g.lines {
 			if parts.Has(j) {
 				keep.Add(i)

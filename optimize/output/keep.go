@@ -3,6 +3,7 @@ package output
 import (
 	"bytes"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/marker"
 )
@@ -13,12 +14,22 @@ import (
 // is not in keep is routine. For the classes that have no routine lines
 // (files, JSON, diffs, Unknown) that is nothing.
 func Keep(keep *Set, class Class, tool Tool, lines *Lines) {
+	KeepWhole(keep, nil, class, tool, lines)
+}
+
+// KeepWhole is Keep. It puts into whole, if that is not nil, the lines of which
+// not even repetitions may go: what a test that failed wrote, and what was
+// written about it, is one piece from its heading to its end.
+func KeepWhole(keep, whole *Set, class Class, tool Tool, lines *Lines) {
 	scratch := plainScratches.Get().(*plainScratch)
 	defer scratch.free()
 	coloured := lines
 	lines = plainLines(lines, scratch)
 	n := lines.Len()
 	keep.Reset(n)
+	if whole != nil {
+		whole.Reset(n)
+	}
 	switch class {
 	case TestOutput, Build, Log, Progress:
 		var red *Set
@@ -28,7 +39,7 @@ func Keep(keep *Set, class Class, tool Tool, lines *Lines) {
 				red = &scratch.red
 			}
 		}
-		keepFailures(keep, class, tool, lines, red)
+		keepFailures(keep, whole, class, tool, lines, red)
 	case NDJSON:
 		keepRecords(keep, lines)
 	case Grep, Listing:
@@ -56,10 +67,10 @@ var plainScratches = sync.Pool{New: func() any { return new(plainScratch) }}
 
 // keepFailures puts into keep, which is empty, what Keep says for the classes
 // in which failures matter. red, if not nil, are lines that fail by their colour.
-func keepFailures(keep *Set, class Class, tool Tool, lines *Lines, red *Set) {
+func keepFailures(keep, whole *Set, class Class, tool Tool, lines *Lines, red *Set) {
 	k := keepers.Get().(*keeper)
-	k.find(keep, class, tool, lines, red)
-	k.lines, k.keep = nil, nil
+	k.find(keep, whole, class, tool, lines, red)
+	k.lines, k.keep, k.whole = nil, nil, nil
 	if cap(k.sev) <= maxPooled {
 		keepers.Put(k)
 	}
@@ -73,19 +84,22 @@ var keepers = sync.Pool{New: func() any { return new(keeper) }}
 type keeper struct {
 	lines *Lines
 	keep  *Set
+	whole *Set // may be nil
 	class Class
 	tool  Tool
 	sev   []Severity
 	start Set // log: the lines that start a record
 
 	section section
+	width   int  // of the line that opened the section
+	praise  bool // pytest: what tests that passed wrote
 	details bool
 	depth   int // details: the indent of the line they belong to
 	blanks  int // details: blank lines since the last one
 	trail   int // how many lines right behind the failure stay, whatever they are
 
 	last     int           // the last important line, -1 at first
-	running  int           // where the running test began (gtest, XCTest), -1 at first
+	running  int           // where the running test or class of tests began (gtest, XCTest, Surefire), -1 at first
 	sawRuns  bool          // go test -v: there are lines that say which test runs
 	sawFails bool          // go test: there is a failed test
 	headers  [maxDepth]int // the last line of each indent up to deepest, else -1
@@ -95,9 +109,9 @@ type keeper struct {
 // maxDepth bounds the indents that are told apart when a header is looked for.
 const maxDepth = 32
 
-func (k *keeper) find(keep *Set, class Class, tool Tool, lines *Lines, red *Set) {
+func (k *keeper) find(keep, whole *Set, class Class, tool Tool, lines *Lines, red *Set) {
 	n := lines.Len()
-	*k = keeper{lines: lines, keep: keep, class: class, tool: tool, sev: k.sev[:0], start: k.start, last: -1, running: -1}
+	*k = keeper{lines: lines, keep: keep, whole: whole, class: class, tool: tool, sev: k.sev[:0], start: k.start, last: -1, running: -1}
 	for i := range k.headers {
 		k.headers[i] = -1
 	}
@@ -127,8 +141,19 @@ func (k *keeper) find(keep *Set, class Class, tool Tool, lines *Lines, red *Set)
 	for i := range n {
 		k.line(i)
 	}
-	if k.sawRuns && k.sawFails {
+	if k.sawRuns {
 		k.goTests()
+	}
+	if k.running >= 0 {
+		k.hung()
+	}
+}
+
+// piece keeps the lines [from, to) with all repetitions in them.
+func (k *keeper) piece(from, to int) {
+	k.keep.AddRange(from, to)
+	if k.whole != nil {
+		k.whole.AddRange(from, to)
 	}
 }
 
@@ -215,8 +240,8 @@ func (k *keeper) line(i int) {
 	line := k.lines.Line(i)
 	sev := k.sev[i]
 	if k.section != noSection {
-		if !k.section.ends(line) {
-			k.keep.Add(i)
+		if !k.ends(line) {
+			k.piece(i, i+1)
 			if sev != None {
 				k.last = i
 				k.noteGo(line)
@@ -226,10 +251,11 @@ func (k *keeper) line(i int) {
 		closed := k.section.closedBy(line)
 		if k.section == toHeader {
 			k.keep.Add(i)
+			k.praise = bytes.Contains(line, []byte(" PASSES "))
 		}
 		k.section, k.details, k.blanks = noSection, false, 0
 		if closed {
-			k.keep.Add(i)
+			k.piece(i, i+1)
 			return
 		}
 	}
@@ -240,12 +266,11 @@ func (k *keeper) line(i int) {
 		}
 		return
 	}
-	if k.details && sev == None {
-		k.detail(i, line, width)
-	}
-	if sev != None {
+	switch {
+	case sev != None:
 		k.failure(i, line, width, sev)
-	} else if !k.details {
+	case k.details && k.detail(i, line, width):
+	default:
 		k.unimportant(i, line)
 	}
 	if width < maxDepth {
@@ -261,19 +286,20 @@ const maxBlanks = 2
 
 // detail keeps line i if it is a detail of the failure before it, and ends the
 // details if it is not.
-func (k *keeper) detail(i int, line []byte, width int) {
+func (k *keeper) detail(i int, line []byte, width int) bool {
 	routine := Passing(line) || kbuild(line) || cargoStep(line, width)
 	if k.blanks > maxBlanks || routine || width <= k.depth && !detailLine(line) {
-		if k.trail > 0 && k.blanks == 0 && !routine && !progressing(line) && !recordStart(line) && sectionOf(k.lines, i) == noSection {
+		if k.trail > 0 && k.blanks == 0 && !routine && !progressing(line) && !recordStart(line) && !startsTest(line) && !endsTest(line) && sectionOf(k.lines, i) == noSection {
 			k.trail--
 			k.keep.Add(i)
-			return
+			return true
 		}
 		k.details = false
-		return
+		return false
 	}
 	k.keep.AddRange(i-k.blanks, i+1)
 	k.blanks, k.trail = 0, 0
+	return true
 }
 
 // maxTrail is how many lines right behind a failure stay though nothing shows
@@ -302,20 +328,48 @@ func (k *keeper) failure(i int, line []byte, width int, sev Severity) {
 	}
 	k.context(i, width)
 	k.noteGo(line)
-	k.section = sectionOf(k.lines, i)
-	if k.section == toTestStart && k.running >= 0 {
-		k.keep.AddRange(k.running, i)
+	switch opened := k.sectionOf(i); opened {
+	case noSection:
+	case toTestStart:
+		if k.running >= 0 {
+			k.piece(k.running, i)
+			k.running = -1
+		}
+	default:
+		k.open(opened, i)
 	}
-	if k.section == toTestStart {
-		k.section = noSection
+}
+
+// open begins a section with line i.
+func (k *keeper) open(s section, i int) {
+	k.section, k.width = s, utf8.RuneCount(trimRight(k.lines.Line(i)))
+	k.piece(i, i+1)
+}
+
+// sectionOf says which section line i opens.
+func (k *keeper) sectionOf(i int) section {
+	s := sectionOf(k.lines, i)
+	if s == toHeader && k.praise {
+		return noSection
 	}
+	return s
+}
+
+// ends reports whether line stands behind the section that is open.
+func (k *keeper) ends(line []byte) bool {
+	if k.section == toHeader {
+		return endsHeader(line, k.width)
+	}
+	return k.section.ends(line)
 }
 
 // unimportant looks at a line that is neither important nor a detail.
 func (k *keeper) unimportant(i int, line []byte) {
 	switch {
-	case line[0] == '[' && hasPrefix(line, "[ RUN  ") || line[0] == 'T' && hasPrefix(line, "Test Case '"):
-		k.running = i
+	case startsTest(line):
+		k.began(i)
+	case endsTest(line):
+		k.running = -1
 	case line[0] == '=' && hasPrefix(line, "=== "):
 		k.sawRuns = true
 	case underlines(line):
@@ -328,9 +382,11 @@ func (k *keeper) unimportant(i int, line []byte) {
 		k.keep.AddRange(from, i+1)
 		k.details, k.depth, k.blanks = true, 0, 0
 	default:
-		if s := sectionOf(k.lines, i); s != noSection && s != toTestStart {
-			k.section = s
-			k.keep.Add(i)
+		switch s := k.sectionOf(i); {
+		case s != noSection && s != toTestStart:
+			k.open(s, i)
+		case line[0] == '=' && headed(trimRight(line)):
+			k.praise = bytes.Contains(line, []byte(" PASSES "))
 		}
 	}
 }

@@ -2,7 +2,10 @@ package output
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // needle is a piece of text that makes a line important. It is compared
@@ -57,7 +60,8 @@ var needles = []needle{
 	{"broken", Failure, counted}, {"=false", Failure, anywhere}, {"=ko ", Failure, anywhere}, {"no status", Failure, anywhere}, {"not run", Failure, anywhere},
 	{"[bad]", Failure, anywhere}, {" bad ", Failure, anywhere}, {"dead", Failure, word}, {"alert", Failure, word}, {"bug: ", Failure, wordStart}, {"*** ", Failure, anywhere},
 	{" drifted", Failure, anywhere}, {" differs", Failure, anywhere}, {" down", Failure, wordEnd}, {"recipe for target", Failure, anywhere},
-	{"returned 1", Failure, anywhere}, {"rc=1", Failure, anywhere}, {" code=1", Failure, anywhere}, {" 500 ", Failure, anywhere}, {" 502 ", Failure, anywhere},
+	{"returned 1", Failure, anywhere}, {"rc=1", Failure, anywhere}, {" code=1", Failure, anywhere}, {"exit 1", Failure, wordStart}, {"exit 2", Failure, wordStart},
+	{"rc=2", Failure, wordStart}, {" 500 ", Failure, anywhere}, {" 502 ", Failure, anywhere},
 	{" 503 ", Failure, anywhere}, {" 504 ", Failure, anywhere},
 	{"unsupported", Failure, counted}, {"not available", Failure, anywhere}, {"unavailable", Failure, counted}, {"not implemented", Failure, anywhere},
 	{"unimplemented", Failure, anywhere}, {"forbidden", Failure, counted}, {"unauthorized", Failure, counted}, {"unauthenticated", Failure, counted},
@@ -108,7 +112,41 @@ var needles = []needle{
 	{"fehler", Failure, anywhere}, {"warnung", Warning, anywhere}, {"erreur", Failure, anywhere}, {"échec", Failure, anywhere}, {"avertissement", Warning, anywhere},
 	{"advertencia", Warning, anywhere}, {"ошибк", Failure, anywhere}, {"предупреж", Warning, anywhere}, {"错误", Failure, anywhere}, {"失败", Failure, anywhere},
 	{"警告", Warning, anywhere}, {"异常", Failure, anywhere}, {"エラー", Failure, anywhere}, {"失敗", Failure, anywhere}, {"例外", Failure, anywhere},
-	{"오류", Failure, anywhere}, {"실패", Failure, anywhere}, {"경고", Warning, anywhere},
+	{"오류", Failure, anywhere}, {"실패", Failure, anywhere}, {"경고", Warning, anywhere}, {"에러", Failure, anywhere}, {"예외", Failure, anywhere},
+	{"fehlgeschlagen", Failure, anywhere}, {"gescheitert", Failure, anywhere}, {"ungültig", Failure, anywhere}, {"abgebrochen", Failure, anywhere},
+	{"nicht gefunden", Failure, anywhere}, {"echec", Failure, word}, {"échou", Failure, anywhere}, {"echou", Failure, wordStart}, {"introuvable", Failure, anywhere},
+	{"falló", Failure, anywhere}, {"fallo", Failure, word}, {"fallid", Failure, anywhere}, {"no se pud", Failure, anywhere}, {"inválid", Failure, anywhere},
+	{"falha", Failure, word}, {"falhou", Failure, anywhere}, {"errore", Failure, anywhere}, {"fallit", Failure, anywhere}, {"non riuscit", Failure, anywhere},
+	{"mislukt", Failure, anywhere}, {"fout", Failure, word}, {"fejl", Failure, word}, {"feil", Failure, word}, {"misslyck", Failure, anywhere}, {"virhe", Failure, word},
+	{"epäonnistu", Failure, anywhere}, {"chyba", Failure, word}, {"selhal", Failure, anywhere}, {"sikertelen", Failure, anywhere}, {"hiba", Failure, word},
+	{"błąd", Failure, anywhere}, {"błęd", Failure, anywhere}, {"nie powiod", Failure, anywhere}, {"hata:", Failure, wordStart}, {"başarısız", Failure, anywhere},
+	{"eroare", Failure, word}, {"eșuat", Failure, anywhere}, {"greška", Failure, anywhere}, {"грешка", Failure, anywhere}, {"неуспе", Failure, anywhere},
+	{"σφάλμα", Failure, anywhere}, {"αποτυχ", Failure, anywhere}, {"помилк", Failure, anywhere}, {"сбой", Failure, anywhere}, {"неудач", Failure, anywhere},
+	{"не удалось", Failure, anywhere}, {"провал", Failure, anywhere}, {"خطأ", Failure, anywhere}, {"فشل", Failure, anywhere}, {"שגיאה", Failure, anywhere},
+	{"נכשל", Failure, anywhere}, {"त्रुटि", Failure, anywhere}, {"विफल", Failure, anywhere}, {"ข้อผิดพลาด", Failure, anywhere}, {"ล้มเหลว", Failure, anywhere},
+	{"thất bại", Failure, anywhere}, {"lỗi", Failure, anywhere}, {"gagal", Failure, word}, {"kesalahan", Failure, anywhere}, {"錯誤", Failure, anywhere},
+	{"異常", Failure, anywhere}, {"崩溃", Failure, anywhere}, {"超时", Failure, anywhere}, {"拒绝", Failure, anywhere}, {"无法", Failure, anywhere}, {"警報", Failure, anywhere},
+}
+
+// Case is folded for ASCII only, so needles with other letters are there as
+// they begin a sentence and in capitals too.
+func init() {
+	for _, n := range needles[:len(needles):len(needles)] {
+		if strings.IndexFunc(n.text, func(r rune) bool { return r >= 0x80 }) < 0 {
+			continue
+		}
+		first, size := utf8.DecodeRuneInString(n.text)
+		for _, other := range []string{string(unicode.ToUpper(first)) + n.text[size:], strings.ToUpper(n.text)} {
+			low := []byte(other)
+			for i, c := range low {
+				low[i] = lower(c)
+			}
+			if !slices.ContainsFunc(needles, func(m needle) bool { return m.text == string(low) }) {
+				needles = append(needles, needle{string(low), n.sev, n.rule})
+			}
+		}
+	}
+	search = newTrigrams(needles)
 }
 
 // The search looks at every second position of a line only: the three bytes
@@ -116,7 +154,7 @@ var needles = []needle{
 // four bytes in a row, three start at an even position, so a needle is entered
 // with two neighbouring triples and is found whatever its alignment. The
 // triples are chosen to be rare in ordinary output.
-var search = newTrigrams(needles)
+var search *trigrams
 
 type trigrams struct {
 	bits  [1 << hashBits / 64]uint64
@@ -125,7 +163,7 @@ type trigrams struct {
 	lower []string // the needles in lower case
 }
 
-const hashBits = 15
+const hashBits = 16
 
 // anchor is one triple of one needle.
 type anchor struct {

@@ -1,6 +1,9 @@
 package output
 
-import "bytes"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // section is a stretch of output that is kept up to its end, whatever stands
 // in it.
@@ -9,7 +12,8 @@ type section uint8
 const (
 	noSection   section = iota
 	toHeader            // pytest: === FAILURES ===, to the next such header
-	toResult            // cargo: failures:, to test result:
+	toResult            // cargo: failures: or the heading of one, to test result:
+	toNextest           // cargo nextest: --- STDOUT: name, to the next verdict
 	toFiles             // vitest: ⎯⎯ Failed Tests ⎯⎯, to the counts
 	toNextRun           // mocha, rspec, phpunit: a list of failures, to the totals or a test that passed
 	toTest              // jest: ● name, to the next test
@@ -23,6 +27,10 @@ const (
 	toBoxEnd            // terraform: ╷ ... ╵
 	toPlan              // terraform: what will be done, to the plan's totals
 	toBlank             // to the next blank line
+	toTAP               // TAP: not ok, to the next test
+	toDotnet            // dotnet test: Failed name [3 ms], to the next verdict
+	toMinitest          // minitest: 1) Failure:, to the totals
+	toDashes            // ginkgo: [FAILED], to a line of ---
 	toTestStart         // not a section: what the test wrote stands before this line
 )
 
@@ -45,6 +53,14 @@ func sectionOf(lines *Lines, i int) section {
 		if headed(t) && (bytes.Contains(t, []byte(" FAILURES ")) || bytes.Contains(t, []byte(" ERRORS "))) {
 			return toHeader
 		}
+	case '_':
+		if underscored(t) {
+			return toHeader
+		}
+	case 'n':
+		if hasPrefix(t, "not ok ") {
+			return toTAP
+		}
 	case 'f':
 		switch {
 		case string(t) == "failures:":
@@ -62,6 +78,8 @@ func sectionOf(lines *Lines, i int) section {
 		}
 	case 'F', 'E':
 		switch {
+		case hasPrefix(t, "Failed ") && timed(t):
+			return toDotnet
 		case string(t) == "Failures:" || hasPrefix(t, "Failed examples:"):
 			return toNextRun
 		case hasPrefix(t, "FAILURE: Build failed"):
@@ -86,14 +104,26 @@ func sectionOf(lines *Lines, i int) section {
 		if hasPrefix(t, "There was ") && isDigit(byteAt(t, 10)) || hasPrefix(t, "There were ") && isDigit(byteAt(t, 11)) {
 			return toNextRun
 		}
+		if hasPrefix(t, "Tests run:") && bytes.Contains(t, []byte("<<<")) {
+			return toTestStart
+		}
 		if hasPrefix(t, "Test Case '") && hasSuffix(t, ".") && bytes.Contains(t, []byte("' failed")) {
 			return toTestStart
 		}
 	case '[':
-		if hasPrefix(t, "[  FAILED  ]") {
+		if hasPrefix(t, "[  FAILED  ]") || hasPrefix(t, "[ERROR] Tests run:") {
 			return toTestStart
 		}
 	case '-':
+		if at == 0 && len(t) > 16 && hasPrefix(t, "---- ") && (hasSuffix(t, " stdout ----") || hasSuffix(t, " stderr ----")) {
+			return toResult
+		}
+		if len(t) > 20 && t[1] == '-' && t[len(t)-1] == '-' && bytes.Contains(t, []byte("- Captured ")) {
+			return toHeader // what the test before wrote
+		}
+		if hasPrefix(t, "--- STDOUT:") || hasPrefix(t, "--- STDERR:") {
+			return toNextest
+		}
 		if string(t) == "------" && hasPrefix(next(), " > ") {
 			return toFence
 		}
@@ -105,6 +135,10 @@ func sectionOf(lines *Lines, i int) section {
 			return toFiles
 		case hasPrefix(t, "✖ failing tests:"):
 			return toNextRun
+		case hasPrefix(t, "• ") && (bytes.Contains(t, []byte("[FAILED]")) || bytes.Contains(t, []byte("[PANICKED]")) || bytes.Contains(t, []byte("[TIMEDOUT]")) || hasPrefix(t, "• Failure")):
+			return toDashes
+		case hasPrefix(t, "──── STD"):
+			return toNextest
 		case string(t) == "╷":
 			return toBoxEnd
 		}
@@ -115,7 +149,7 @@ func sectionOf(lines *Lines, i int) section {
 	if c := t[0]; isDigit(c) {
 		if n := numbered(line); n > 0 {
 			if rest := t[n-at:]; hasPrefix(rest, "Failure:") || hasPrefix(rest, "Error:") {
-				return toBlank // minitest
+				return toMinitest
 			}
 			return noSection
 		}
@@ -141,13 +175,15 @@ func (s section) ends(line []byte) bool {
 	case toHeader:
 		return headed(t)
 	case toResult:
-		return hasPrefix(t, "test result:")
+		return at == 0 && hasPrefix(t, "test result: ")
+	case toNextest:
+		return hasPrefix(t, "PASS [") || hasPrefix(t, "FAIL [") || hasPrefix(t, "SLOW [") || hasPrefix(t, "Summary [") || allOf(t, '-') || hasPrefix(t, "Cancel")
 	case toFiles:
 		return hasPrefix(t, "Test Files ") || hasPrefix(t, "Tests ")
 	case toNextRun:
-		return hasPrefix(t, "Finished in") || hasPrefix(t, "FAILURES!") || hasPrefix(t, "ERRORS!") || Passing(line)
+		return at == 0 && (hasPrefix(t, "Finished in") || hasPrefix(t, "FAILURES!") || hasPrefix(t, "ERRORS!") || Passing(t)) || ticked(t)
 	case toTest:
-		if len(t) == 0 || t[0] >= 0x80 && !hasPrefix(t, "●") && !Passing(line) {
+		if len(t) == 0 {
 			return false
 		}
 		if at == 0 {
@@ -157,11 +193,22 @@ func (s section) ends(line []byte) bool {
 				}
 			}
 		}
-		return hasPrefix(t, "● ") && at <= 4 || Passing(line)
+		return hasPrefix(t, "● ") && at <= 4 || ticked(t)
 	case toBuildEnd:
 		return at == 0 && hasPrefix(t, "BUILD FAILED")
-	case toRule, toRace:
-		return allOf(t, '=') || hasPrefix(t, "Ran ") || Passing(line)
+	case toRule:
+		return allOf(t, '=') || at == 0 && hasPrefix(t, "Ran ") && isDigit(byteAt(t, 4)) || hasSuffix(t, ") ... ok")
+	case toRace:
+		return allOf(t, '=') || Passing(line)
+	case toTAP:
+		return len(t) > 0 && at == 0 && t[0] != '#' || hasPrefix(t, "ok ") || hasPrefix(t, "not ok ") || hasPrefix(t, "# Subtest:")
+	case toDotnet:
+		return at <= 2 && (hasPrefix(t, "Passed ") || hasPrefix(t, "Failed ") || hasPrefix(t, "Skipped ")) && timed(t) || at == 0 && (hasPrefix(t, "Test Run ") ||
+			hasPrefix(t, "Total tests:") || hasPrefix(t, "Failed!") || hasPrefix(t, "Passed!") || hasPrefix(t, "Results File:") || hasPrefix(t, "Attachments:"))
+	case toMinitest:
+		return at == 0 && (isDigit(byteAt(t, 0)) && (bytes.Contains(t, []byte(" runs, ")) || bytes.Contains(t, []byte(" tests, "))) || Passing(t))
+	case toDashes:
+		return allOf(t, '-') || hasPrefix(t, "Ran ") && bytes.Contains(t, []byte(" Specs in "))
 	case toVerdict:
 		return hasPrefix(t, "ERROR")
 	case toFence:
@@ -209,6 +256,69 @@ func stackLine(line, t []byte, at int) bool {
 // headed reports whether a line is a header of pytest: === text ===.
 func headed(t []byte) bool {
 	return len(t) > 8 && t[0] == '=' && t[1] == '=' && t[len(t)-1] == '=' && bytes.IndexByte(t, ' ') > 0
+}
+
+// pytestTitles are what the headers of pytest say.
+var pytestTitles = [...]string{
+	"FAILURES", "ERRORS", "PASSES", "XFAILURES", "XPASSES", "short test summary", "warnings summary", "test session starts", "slowest ", "coverage", "no tests ran",
+	"rerun test summary", "Interrupted", "KeyboardInterrupt",
+}
+
+// endsHeader reports whether line is the next header of pytest behind one of the
+// given width. What tests write may look like a header too, but it has another
+// width, as pytest's are as wide as the terminal, and another title.
+func endsHeader(line []byte, width int) bool {
+	t := trimRight(line)
+	if !headed(t) || line[0] != '=' {
+		return false
+	}
+	w := utf8.RuneCount(t)
+	if w >= width-1 && w <= width+1 {
+		return true
+	}
+	if 2*w < width {
+		return false
+	}
+	for _, title := range pytestTitles {
+		if bytes.Contains(t, []byte(title)) {
+			return true
+		}
+	}
+	// 1 failed, 2 passed in 0.12s
+	return bytes.Contains(t, []byte(" in ")) && (bytes.Contains(t, []byte(" passed")) || bytes.Contains(t, []byte(" failed")) || bytes.Contains(t, []byte(" error")) ||
+		bytes.Contains(t, []byte(" skipped")) || bytes.Contains(t, []byte(" deselected")) || bytes.Contains(t, []byte(" xfailed")))
+}
+
+// underscored reports whether a line is the heading of a failed test of pytest:
+// ____ test_x ____.
+func underscored(t []byte) bool {
+	if len(t) < 7 || t[1] != '_' || !hasSuffix(t, "__") {
+		return false
+	}
+	i := bytes.IndexByte(t, ' ')
+	j := bytes.LastIndexByte(t, ' ')
+	if i < 0 || i == j {
+		return false
+	}
+	for _, c := range t[:i] {
+		if c != '_' {
+			return false
+		}
+	}
+	for _, c := range t[j+1:] {
+		if c != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+// ticked reports whether a line begins with the mark of a test that passed.
+func ticked(t []byte) bool { return len(t) > 3 && t[0] == 0xE2 && Passing(t) }
+
+// timed reports whether a verdict of dotnet test ends with a duration: [12 ms].
+func timed(t []byte) bool {
+	return t[len(t)-1] == ']' && (hasSuffix(t, "s]") || hasSuffix(t, "m]") || hasSuffix(t, "h]")) && bytes.LastIndexByte(t, '[') > 0
 }
 
 // allOf reports whether a line is a rule drawn with c.

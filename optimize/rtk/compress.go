@@ -46,6 +46,7 @@ func Compress(level Level, hint output.Hint, text, dst []byte) ([]byte, Report) 
 type scratch struct {
 	lines   output.Lines
 	keep    output.Set
+	whole   output.Set // what repetitions stay of, too
 	again   []byte // the result of the second run
 	compact []byte
 }
@@ -80,9 +81,9 @@ func (s *scratch) shorten(level Level, hint output.Hint, text, dst []byte) ([]by
 	case r.Lines <= 2*p.edge:
 		return dst, r
 	case r.Class.Failing():
-		output.Keep(&s.keep, r.Class, r.Tool, &s.lines)
+		output.KeepWhole(&s.keep, &s.whole, r.Class, r.Tool, &s.lines)
 	case r.Class == output.NDJSON && logRecords(&s.lines):
-		output.Keep(&s.keep, r.Class, r.Tool, &s.lines)
+		output.KeepWhole(&s.keep, &s.whole, r.Class, r.Tool, &s.lines)
 	case !p.aware:
 		return dst, r
 	case r.Class == output.Listing, r.Class == output.Grep, r.Class == output.DiffStat:

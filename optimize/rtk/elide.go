@@ -82,9 +82,9 @@ func (s *scratch) elide(dst, text []byte, class output.Class) (out []byte, elide
 }
 
 // repeats reports whether line i is the same as the line before it. Lines that
-// look like markers are left alone.
+// look like markers, and what tests that failed wrote, are left alone.
 func (s *scratch) repeats(i int) bool {
-	if i == 0 {
+	if i == 0 || s.whole.Has(i) {
 		return false
 	}
 	line := s.lines.Line(i)
