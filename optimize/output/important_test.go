@@ -211,3 +211,29 @@ func BenchmarkImportant(b *testing.B) {
 		})
 	}
 }
+
+// What is written for a whole of passing tests is passing, and only that.
+func TestPassingWholes(t *testing.T) {
+	for line, want := range map[string]bool{
+		".............................................................    61 / 7320 (  0%)": true,
+		"..S..........................................................  7320 / 7320 (100%)": true,
+		"....................F........................................  4758 / 7320 ( 65%)": false,
+		"....................E........................................  4758 / 7320 ( 65%)": false,
+		"... and 61 more (0%)":                   false,
+		"[INFO] Running example.shop.LedgerTest": true,
+		"[INFO] Tests run: 9, Failures: 0, Errors: 0, Skipped: 2, Time elapsed: 0.404 s -- in example.shop.LedgerTest":               true,
+		"[ERROR] Tests run: 9, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.404 s <<< FAILURE! -- in example.shop.LedgerTest": false,
+		"[INFO] Tests run: 9, Failures: 0, Errors: 0, Skipped: 0":                                                                    false, // the summary
+		"[INFO] Tests run: 9, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.404 s -- in example.shop.LedgerTest":               false,
+		"[INFO] BUILD FAILURE": false,
+	} {
+		if got := Passing([]byte(line)); got != want {
+			t.Errorf("%q: passing %v", line, got)
+		}
+	}
+	for line, want := range map[string]bool{"=== RUN   TestX": true, "    [ RUN      ] A.B": true, "Test Case '-[A b]' started.": true, "Test Case '-[A b]' passed (0.1 seconds).": false, "--- PASS: TestX (0.00s)": false} {
+		if got := Starting([]byte(line)); got != want {
+			t.Errorf("%q: starting %v", line, got)
+		}
+	}
+}

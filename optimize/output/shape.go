@@ -35,7 +35,14 @@ func Passing(line []byte) bool {
 		return hasPrefix(t, "=== RUN") || hasPrefix(t, "=== PAUSE") || hasPrefix(t, "=== CONT") || hasPrefix(t, "=== NAME")
 	case '?':
 		return hasPrefix(t, "?   \t")
+	case '.', 'S':
+		if dotted(t) {
+			return true
+		}
 	case '[':
+		if hasPrefix(t, "[INFO] ") {
+			return hasPrefix(t, "[INFO] Running ") || surefirePassed(t)
+		}
 		for _, s := range [...]string{"[ RUN  ", "[       OK ]", "[  PASSED  ]", "[----------]", "[ OK ]", "[OK]", "[PASS]", "[  SKIPPED ]"} {
 			if hasPrefix(t, s) {
 				return true
@@ -77,6 +84,45 @@ func Passing(line []byte) bool {
 	return false
 }
 
+// Starting reports whether a line says that a test is about to run.
+func Starting(line []byte) bool {
+	i := skipSpaces(line, 0)
+	t := line[i:]
+	for _, s := range [...]string{"=== RUN", "[ RUN  ", "[INFO] Running ", "Test Case '"} {
+		if hasPrefix(t, s) {
+			return s[0] != 'T' || bytes.Contains(t, []byte("' started"))
+		}
+	}
+	return false
+}
+
+// surefirePassed reports whether a line is what Maven's runners print of a
+// class all of whose tests passed: [INFO] Tests run: 3, Failures: 0, Errors: 0,
+// Skipped: 0, Time elapsed: ... Without a time it is the summary.
+func surefirePassed(t []byte) bool {
+	return hasPrefix(t, "[INFO] Tests run: ") && bytes.Contains(t, []byte(", Failures: 0, Errors: 0, ")) && bytes.Contains(t, []byte("Time elapsed: "))
+}
+
+// dotted reports whether a line is a row of PHPUnit's progress in which all
+// tests passed or were skipped:
+//
+//	.............S...............................  61 / 7320 (  0%)
+func dotted(t []byte) bool {
+	i := 0
+	for i < len(t) && (t[i] == '.' || t[i] == 'S') {
+		i++
+	}
+	if i < 2 || byteAt(t, i) != ' ' || !hasSuffix(t, "%)") {
+		return false
+	}
+	for _, c := range t[i:] {
+		if !isDigit(c) && c != ' ' && c != '/' && c != '(' && c != '%' && c != ')' {
+			return false
+		}
+	}
+	return true
+}
+
 // progressWords start the lines that report one step of a build, an install or
 // a download. What follows them is a name or a path.
 var progressWords = prefixTable(
@@ -87,7 +133,7 @@ var progressWords = prefixTable(
 	"Receiving objects", "Resolving deltas", "Counting objects", "Compressing objects", "remote: ", "Enumerating objects", "Step ", "Layer ",
 	"added ", "removed ", "changed ", "up to date", "audited ", "reused ", "make[", "make: Entering", "make: Leaving", "Fresh ", "Running ", "Finished ",
 	"Documenting ", "Packaging ", "Verifying ", "Locking ", "Syncing ", "Audited ", "Project '", "> Task ", "go: downloading ", "go: finding ",
-	"npm http ", "npm timing ", "npm info ", "npm verb ", "npm sill ", "info ", "Entering directory", "  CC ", "CC ", "CXX ", "LD ", "AR ", "AS ", "GEN ",
+	"npm http ", "npm timing ", "npm info ", "npm verb ", "npm sill ", "info ", "Entering directory", "  CC ", "CC ", "CXX ", "TSFILE: ", "LD ", "AR ", "AS ", "GEN ",
 	"HOSTCC ", "HOSTLD ", "MODPOST ", "LINK ", "OBJCOPY ", "COPY ", "INSTALL ", "STRIP ", "CCLD ", "transforming ", "rendering chunks", "dist/", "hint: Using ",
 )
 

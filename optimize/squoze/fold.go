@@ -1,6 +1,8 @@
 package squoze
 
 import (
+	"bytes"
+
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/output"
 )
 
@@ -9,11 +11,16 @@ const (
 	// always stay: the rare line is the signal.
 	foldMin = 5
 
-	// edge is how many lines stay at the start and at the end of a block,
-	// contextBefore and contextAfter how many around a failure.
-	edge          = 3
+	// contextBefore and contextAfter are how many lines stay around a failure.
+	// Lines that say that something passed are no context.
 	contextBefore = 2
 	contextAfter  = 1
+
+	// highFrom and lowFrom are from how many lines on a kind shows the largest
+	// and the smallest value of what it measures: of few lines they are all
+	// much alike, and two more lines half of what there is to save.
+	highFrom = 32
+	lowFrom  = 64
 
 	// minGap is the smallest run of lines that is elided, minGain what it has
 	// to save in bytes.
@@ -74,9 +81,12 @@ func (f *folder) fold(dst []byte, class output.Class, tool output.Tool, lines *o
 	n := content(lines)
 	keepLists(&f.keep, lines)
 	f.count(lines, n)
-	f.decide()
+	f.decide(class)
+	if class == output.TestOutput {
+		f.logs(lines, n)
+	}
 	f.sort(lines, n)
-	f.neighbours(n)
+	f.neighbours(lines, n)
 	f.witnesses(lines, n)
 	clear(f.shapes) // do not hold on to what a text says
 	clear(f.ids)
@@ -143,15 +153,16 @@ func (f *folder) shapeOf(line []byte) int32 {
 
 // decide makes kinds of the shapes that repeat. Where many shapes are of one
 // template, that is, differ in a name only, they are one kind; those of them
-// that are rare only if most are: then the name is another in each line, and
-// no signal. Where most lines share some names, a rare name is one.
-func (f *folder) decide() {
+// that are rare only if most are, or so many that a rare one is nothing
+// special: then the name is another in each line, and no signal. Where most
+// lines share some names, a rare name is one.
+func (f *folder) decide(class output.Class) {
 	f.kinds = f.kinds[:0]
-	f.templates.find(f.shapes)
+	f.templates.find(f.shapes, class)
 	for i := range f.shapes {
 		s := &f.shapes[i]
 		t := f.templates.many(s.template)
-		if s.count < foldMin && (t == nil || t.rare <= t.common) {
+		if s.count < foldMin && (t == nil || t.rare <= t.common && t.rareShapes < manyRare) {
 			continue
 		}
 		if t == nil {
@@ -174,6 +185,42 @@ func (f *folder) addKind() int32 {
 	k := &f.kinds[n]
 	k.first, k.last, k.used = -1, -1, 0
 	return int32(n)
+}
+
+// logs makes the lines that passing tests wrote go with their tests, if they are
+// of a kind that repeats. All that failing tests wrote stays, so what stands
+// behind the start of a test, or indented behind its verdict, is of one that
+// passed.
+func (f *folder) logs(lines *output.Lines, n int) {
+	const (
+		outside = iota
+		started
+		passed
+	)
+	state := outside
+	for i := range n {
+		id := f.of[i]
+		if id == passKind {
+			line := lines.Line(i)
+			switch {
+			case output.Starting(line):
+				state = started
+			case bytes.Contains(line, []byte("--- PASS: ")), bytes.Contains(line, []byte("--- SKIP: ")):
+				state = passed
+			default:
+				state = outside
+			}
+			continue
+		}
+		switch {
+		case id == noKind:
+			if f.keep.Has(i) {
+				state = outside
+			}
+		case id >= 0 && f.shapes[id].kind >= 0 && (state == started || state == passed && lines.Line(i)[0] <= ' '):
+			f.of[i] = passKind
+		}
+	}
 }
 
 // sort puts the lines to their kinds: f.of is then the kind of each line.
@@ -223,13 +270,18 @@ func (k *kind) see(i int) {
 	k.last = i
 }
 
-// neighbours makes the lines around failures stay, and those at both ends.
-func (f *folder) neighbours(n int) {
+// neighbours makes the lines around failures stay, and the first and the last
+// of all.
+func (f *folder) neighbours(lines *output.Lines, n int) {
 	for i := f.keep.Next(0); i < n; i = f.keep.Next(i + 1) {
-		f.stays.AddRange(i-contextBefore, i+contextAfter+1)
+		for j := max(i-contextBefore, 0); j < min(i+contextAfter+1, n); j++ {
+			if f.of[j] != passKind || j == i-1 && output.Starting(lines.Line(j)) {
+				f.stays.Add(j)
+			}
+		}
 	}
-	f.stays.AddRange(0, edge)
-	f.stays.AddRange(n-edge, n)
+	f.stays.AddRange(0, 1)
+	f.stays.AddRange(n-1, n)
 }
 
 // witnesses makes the lines stay that speak for their kind: the first, the
@@ -243,8 +295,11 @@ func (f *folder) witnesses(lines *output.Lines, n int) {
 		measures := 0
 		for j := range k.used {
 			x := &k.fields[j]
-			if x.measure() && measures < 2 {
-				f.stay(x.minAt, x.maxAt)
+			if x.n >= highFrom && x.measure() && measures < 2 {
+				f.stay(x.maxAt)
+				if x.n >= lowFrom {
+					f.stay(x.minAt)
+				}
 				measures++
 			}
 			watched = watched || x.states()

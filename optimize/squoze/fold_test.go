@@ -40,33 +40,33 @@ func TestFold(t *testing.T) {
 		want  string // "" for: nothing elided
 	}{
 		{"a log of one shape", output.Log, repeat(100, "2031-04-02T06:00:00.{i}Z INFO store: counted shelf {i}"),
-			repeat(3, "2031-04-02T06:00:00.{i}Z INFO store: counted shelf {i}") +
-				"[... squoze: 94 lines elided, like the line above · ref kkkkkkkkkkkk ...]\n" +
-				"2031-04-02T06:00:00.098Z INFO store: counted shelf 098\n2031-04-02T06:00:00.099Z INFO store: counted shelf 099\n2031-04-02T06:00:00.100Z INFO store: counted shelf 100\n"},
+			repeat(1, "2031-04-02T06:00:00.{i}Z INFO store: counted shelf {i}") +
+				"[... squoze: 98 lines elided, like the line above · ref kkkkkkkkkkkk ...]\n" +
+				"2031-04-02T06:00:00.100Z INFO store: counted shelf 100\n"},
 		{"an error in the middle with its neighbours", output.Log, repeat(40, "INFO counted {i}") + "ERROR disk full\n" + repeat(40, "INFO counted {i}"),
-			repeat(3, "INFO counted {i}") + "[... squoze: 35 lines elided, like the line above · ref kkkkkkkkkkkk ...]\nINFO counted 039\nINFO counted 040\nERROR disk full\nINFO counted 001\n" +
-				"[... squoze: 36 lines elided, like the line above · ref kkkkkkkkkkkk ...]\nINFO counted 038\nINFO counted 039\nINFO counted 040\n"},
+			repeat(1, "INFO counted {i}") + "[... squoze: 37 lines elided, like the line above · ref kkkkkkkkkkkk ...]\nINFO counted 039\nINFO counted 040\nERROR disk full\nINFO counted 001\n" +
+				"[... squoze: 38 lines elided, like the line above · ref kkkkkkkkkkkk ...]\nINFO counted 040\n"},
 		{"a rare line stays", output.Log, repeat(40, "INFO counted {i}") + "INFO leader changed\n" + repeat(40, "INFO counted {i}"),
-			repeat(3, "INFO counted {i}") + "[... squoze: 36 lines elided, like the line above · ref kkkkkkkkkkkk ...]\nINFO counted 040\nINFO leader changed\n" +
-				"[... squoze: 37 lines elided, like the line below · ref kkkkkkkkkkkk ...]\nINFO counted 038\nINFO counted 039\nINFO counted 040\n"},
+			repeat(1, "INFO counted {i}") + "[... squoze: 38 lines elided, like the line above · ref kkkkkkkkkkkk ...]\nINFO counted 040\nINFO leader changed\n" +
+				"[... squoze: 39 lines elided, like the line below · ref kkkkkkkkkkkk ...]\nINFO counted 040\n"},
 		{"a rare state of a shape stays", output.Log, repeat(40, "GET /a/{i} status=200") + "GET /a/041 status=302\n" + repeat(40, "GET /a/{i} status=200"),
-			repeat(3, "GET /a/{i} status=200") + "[... squoze: 37 lines elided, like the line above · ref kkkkkkkkkkkk ...]\nGET /a/041 status=302\n" +
-				"[... squoze: 37 lines elided, like the line above · ref kkkkkkkkkkkk ...]\nGET /a/038 status=200\nGET /a/039 status=200\nGET /a/040 status=200\n"},
+			repeat(1, "GET /a/{i} status=200") + "[... squoze: 39 lines elided, like the line above · ref kkkkkkkkkkkk ...]\nGET /a/041 status=302\n" +
+				"[... squoze: 39 lines elided, like the line above · ref kkkkkkkkkkkk ...]\nGET /a/040 status=200\n"},
 		{"the extremes of a measure stay", output.Log, measured(60, 33, 9000),
-			measured(60, 33, 9000)[:3*len("took 10 ms\n")] + "[... squoze: 30 lines elided, like the line above · ref kkkkkkkkkkkk ...]\ntook 9000 ms\n" +
-				"[... squoze: 23 lines elided, like the line above · ref kkkkkkkkkkkk ...]\ntook 16 ms\ntook 17 ms\ntook 18 ms\n"},
+			measured(60, 33, 9000)[:len("took 10 ms\n")] + "[... squoze: 32 lines elided, like the line above · ref kkkkkkkkkkkk ...]\ntook 9000 ms\n" +
+				"[... squoze: 25 lines elided, like the line above · ref kkkkkkkkkkkk ...]\ntook 18 ms\n"},
 		{"passing tests", output.TestOutput, repeat(50, "--- PASS: TestA{i} (0.00s)") + "--- FAIL: TestB (0.00s)\n    b_test.go:9: want 1, got 2\n" + repeat(50, "ok  \tpkg/{i}\t0.1s") + "FAIL\n",
-			repeat(3, "--- PASS: TestA{i} (0.00s)") + "[... squoze: 45 lines elided, passing or skipped · ref kkkkkkkkkkkk ...]\n--- PASS: TestA049 (0.00s)\n--- PASS: TestA050 (0.00s)\n--- FAIL: TestB (0.00s)\n    b_test.go:9: want 1, got 2\nok  \tpkg/001\t0.1s\n" +
-				"[... squoze: 47 lines elided, passing or skipped · ref kkkkkkkkkkkk ...]\nok  \tpkg/049\t0.1s\nok  \tpkg/050\t0.1s\nFAIL\n"},
+			repeat(1, "--- PASS: TestA{i} (0.00s)") + "[... squoze: 49 lines elided, passing or skipped · ref kkkkkkkkkkkk ...]\n--- FAIL: TestB (0.00s)\n    b_test.go:9: want 1, got 2\n" +
+				"[... squoze: 49 lines elided, passing or skipped · ref kkkkkkkkkkkk ...]\nok  \tpkg/050\t0.1s\nFAIL\n"},
 		{"names that all differ", output.Build, "start\n" + letters(60, "linked {w}/{w}.o into lib") + "done\n", ""},
 		{"carriage returns", output.Log, strings.ReplaceAll(repeat(40, "INFO counted {i}"), "\n", "\r\n"),
-			strings.ReplaceAll(repeat(3, "INFO counted {i}"), "\n", "\r\n") + "[... squoze: 34 lines elided, like the line above · ref kkkkkkkkkkkk ...]\r\nINFO counted 038\r\nINFO counted 039\r\nINFO counted 040\r\n"},
+			strings.ReplaceAll(repeat(1, "INFO counted {i}"), "\n", "\r\n") + "[... squoze: 38 lines elided, like the line above · ref kkkkkkkkkkkk ...]\r\nINFO counted 040\r\n"},
 		{"too few to fold", output.Log, repeat(9, "INFO counted {i}"), ""},
 		{"all shapes rare", output.Log, "alpha\nbeta\ngamma\ndelta\nepsilon\nzeta\neta\ntheta\niota\nkappa\n", ""},
 		{"a file", output.Source, repeat(100, "x = {i}"), ""},
 		{"a forged marker stays", output.Log, repeat(40, "INFO counted {i}") + "[... squoze: 99 lines elided, passing · ref kkkkkkkkkkkk ...]\n" + repeat(40, "INFO counted {i}"),
-			repeat(3, "INFO counted {i}") + "[... squoze: 34 lines elided, like the line above · ref kkkkkkkkkkkk ...]\nINFO counted 038\nINFO counted 039\nINFO counted 040\n[... squoze: 99 lines elided, passing · ref kkkkkkkkkkkk ...]\nINFO counted 001\n" +
-				"[... squoze: 36 lines elided, like the line above · ref kkkkkkkkkkkk ...]\nINFO counted 038\nINFO counted 039\nINFO counted 040\n"},
+			repeat(1, "INFO counted {i}") + "[... squoze: 36 lines elided, like the line above · ref kkkkkkkkkkkk ...]\nINFO counted 038\nINFO counted 039\nINFO counted 040\n[... squoze: 99 lines elided, passing · ref kkkkkkkkkkkk ...]\nINFO counted 001\n" +
+				"[... squoze: 38 lines elided, like the line above · ref kkkkkkkkkkkk ...]\nINFO counted 040\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -120,7 +120,12 @@ func TestShape(t *testing.T) {
 		{"module_12 utf8 x7k2p 0xdeadbeef1", "module_# utf# # #"},
 		{"level=info msg=\"user alice\" id=7f3a9c", `level=info msg="user alice" id=#`},
 		{"1a2 b1 7f 3kb 9abcd", "# b# #f #kb #"},
-		{"deadbeef12 12345678abc 12345678 abcdefab", "# # # abcdefab"},
+		{"deadbeef12 12345678abc 12345678 abcdefab", "# # # #"},
+		{"ab12cd abc123 beef1 decade cafebabe fedcba98", "# # # decade # #"},
+		{"id 0f8fad5b-d9cb-469f-a165-70867728950e, deadbeef-cafe-babe-feed-aaaaaaaaaaaa done", "id #, # done"},
+		{"0f8fad5b-d9cb-469f-a165-70867728950ez", "#-d#cb-#f-a#-#ez"},
+		{"pod api-7d9f8c6b5-x2x9z api-bcdfghjkl-wxzvt api-6bfd8xk9z-99kzq api-https", "pod api-#-# api-#-# api-#-# api-https"},
+		{"from 2001:db8::1 fe80::aa:1 aa:bb:cc:dd:ee:01 08:15:00 ab::cd std::vec 1::x", "from # # # #:#:# ab::cd std::vec #::x"},
 		{"[  7/400] copied   x", "[ #/#] copied x"},
 		{"    indented  once", "    indented once"},
 		{"", ""},
@@ -155,7 +160,7 @@ func TestTemplates(t *testing.T) {
 		var f folder
 		f.keep.Reset(l.Len())
 		f.count(&l, content(&l))
-		f.decide()
+		f.decide(output.Log)
 		folded := len(f.kinds) == 1
 		for i := range f.shapes {
 			folded = folded && f.shapes[i].kind >= 0

@@ -66,7 +66,7 @@ func joined(line []byte, i int) bool {
 	case c == '/':
 		return true
 	case c == ':':
-		return i > 0 && isDigit(line[i-1])
+		return i > 0 && (isDigit(line[i-1]) || named(line, i))
 	case c == '.' || c == '@' || c == '#':
 		return i > 0 && line[i-1] != ' '
 	case c == '-':
@@ -74,6 +74,23 @@ func joined(line []byte, i int) bool {
 	}
 	return false
 }
+
+// named reports whether the word in front of i has a dot, as the name of a file
+// has in front of the number of a line.
+func named(line []byte, i int) bool {
+	for j := i - 1; j >= 0 && i-j <= maxName && line[j] != ' '; j-- {
+		if line[j] == '.' {
+			return j > 0 && byteClass[line[j-1]] != otherByte && byteClass[line[i-1]] == letterByte
+		}
+		if byteClass[line[j]] == otherByte {
+			break
+		}
+	}
+	return false
+}
+
+// maxName bounds how far back the name of a file is looked for.
+const maxName = 64
 
 // maxValues is how many different values of a number are counted. One with
 // more is a measure or an id, one with fewer a state.

@@ -1,13 +1,20 @@
 package squoze
 
-import "github.com/cespare/xxhash/v2"
+import (
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/output"
+)
 
 // A template is what shapes have in common that differ in a name only. Which
 // words are names is seen from the shapes themselves: a place that has many
 // different words in otherwise equal lines holds a name. To tell the lines
 // apart that merely have the same number of words, not more than one such
 // place may hold plain words, those that a name or a path is not, and of the
-// plain words at least as many and at least two must be the same everywhere:
+// plain words at least two must be the same everywhere; in a report of tests two
+// places may, because what a passing test says there is about itself:
 //
 //	    meadow_test.go:#: using fixture shard
 //	    basket_test.go:#: using fixture ledger
@@ -18,6 +25,8 @@ const (
 	// manyShapes is from how many shapes on the name in a template is one of
 	// many.
 	manyShapes = 2 * foldMin
+	// manyRare is from how many rare names on a rare name is no signal.
+	manyRare = 3 * manyShapes
 	// fewWords is how many different words a place may have and still be part
 	// of what a template says.
 	fewWords = 8
@@ -34,6 +43,7 @@ type templates struct {
 	list      []template
 	scratch   []byte
 	words     []span
+	class     output.Class
 }
 
 // skeleton is what shapes have in common that have the same number of words
@@ -48,7 +58,9 @@ type template struct {
 	shapes int
 	common int // lines of shapes that repeat
 	rare   int // lines of the others
-	kind   int32
+
+	rareShapes int
+	kind       int32
 }
 
 // place is one word of a skeleton: the different words that shapes have there.
@@ -87,7 +99,8 @@ func (t *templates) many(i int32) *template {
 }
 
 // find gives each shape its template.
-func (t *templates) find(shapes []shape) {
+func (t *templates) find(shapes []shape, class output.Class) {
+	t.class = class
 	if t.ids == nil {
 		t.ids, t.literal = make(map[string]int32), make(map[string]int32)
 	}
@@ -122,6 +135,7 @@ func (t *templates) find(shapes []shape) {
 			p.common += s.count
 		} else {
 			p.rare += s.count
+			p.rareShapes++
 		}
 	}
 }
@@ -213,8 +227,11 @@ func (t *templates) templateOf(shape string, k int32) int32 {
 		}
 		t.scratch = append(t.scratch, 1)
 	}
-	if open+names == 0 || open > 1 || open == 1 && fixed < 2 || fixed == 0 {
+	switch {
+	case open+names == 0, open > 1 && (open > 2 || t.class != output.TestOutput), open > 0 && fixed < 2:
 		return -1
+	case fixed == 0 && (t.class == output.Log || len(t.words) > 1 || !strings.Contains(shape, "/")):
+		return -1 // but a path by itself is what a build lists
 	}
 	id, ok := t.literal[string(t.scratch)]
 	if !ok {
