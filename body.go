@@ -16,34 +16,39 @@ type payload struct {
 	refs  int
 }
 
-// Buffers up to maxPooled bytes are pooled, in size classes of powers of two
-// from minPooled on. A larger one is left to the garbage collector, so that a
+// Buffers up to maxPooled bytes are pooled, in size classes of which there are
+// four to every power of two, so that at most a fifth of a buffer above
+// minPooled is empty. A larger one is left to the garbage collector, so that a
 // burst of large bodies does not stay in memory.
 const (
-	minPooled = 4 << 10
-	maxPooled = 1 << 20
+	minPooledBits = 12
+	minPooled     = 1 << minPooledBits
+	maxPooled     = 1 << 20
 )
 
-var bufferPools [9]sync.Pool // of *[]byte, class i holds minPooled<<i bytes
+var bufferPools [33]sync.Pool // of *[]byte
 
 // newBuffer returns an empty buffer that can hold n bytes.
 func newBuffer(n int) []byte {
 	if n > maxPooled {
 		return make([]byte, 0, n)
 	}
-	class := bufferClass(n)
+	class, size := bufferClass(n)
 	if b, ok := bufferPools[class].Get().(*[]byte); ok {
 		return (*b)[:0]
 	}
-	return make([]byte, 0, minPooled<<class)
+	return make([]byte, 0, size)
 }
 
-// bufferClass is the smallest class whose buffers hold n bytes.
-func bufferClass(n int) int {
+// bufferClass is the smallest class whose buffers hold n bytes, and their size.
+func bufferClass(n int) (class, size int) {
 	if n <= minPooled {
-		return 0
+		return 0, minPooled
 	}
-	return bits.Len(uint((n - 1) / minPooled))
+	length := bits.Len(uint(n - 1)) // 2^(length-1) < n <= 2^length
+	quarter := length - 3
+	step := (n - 1) >> quarter // 4 to 7
+	return (length-1-minPooledBits)*4 + step - 3, (step + 1) << quarter
 }
 
 // freeBuffer gives b back. Nobody may use it afterwards.
@@ -52,8 +57,8 @@ func freeBuffer(b []byte) {
 	if c < minPooled || c > maxPooled {
 		return
 	}
-	class := bufferClass(c)
-	if minPooled<<class != c {
+	class, size := bufferClass(c)
+	if size != c {
 		return // grown by append, of no class
 	}
 	b = b[:0]
