@@ -237,3 +237,35 @@ func TestPassingWholes(t *testing.T) {
 		}
 	}
 }
+
+// The call of a compiler is routine, what it and the linker say is not.
+func TestCompiles(t *testing.T) {
+	for line, want := range map[string]bool{
+		"gcc -std=c17 -Wall -Werror -O2 -Iinclude -MMD -c -o build/error.o src/error.c": true,
+		"/usr/bin/x86_64-linux-gnu-gcc-12 -O2 -o a.o a.c":                               true,
+		"clang++-17 -fno-exceptions -c fail.cc":                                         true,
+		"ar rcs build/libpump.a build/pump.o":                                           true,
+		"libtool: compile:  gcc -c pump.c":                                              true,
+		"javac -d build src/App.java":                                                   true,
+		"gcc: error: no input files":                                                    false,
+		"gcc is what builds this":                                                       false,
+		"clang: warning: argument unused during compilation":                            false,
+		"/usr/bin/ld: build/main.o: in function `main':":                                false,
+		"rm -f build/pump.o":                                                            false,
+		"cc1: all warnings being treated as errors":                                     false,
+		"python3 -m build":                                                              false,
+	} {
+		if got := compiles([]byte(line)); got != want {
+			t.Errorf("%q: %v", line, got)
+		}
+		if want && Important([]byte(line)) != None {
+			t.Errorf("%q is important", line)
+		}
+	}
+	// The compiler's own words in the line make it one that stays.
+	for _, line := range []string{"gcc -c pump.c failed with exit code 1", "gcc -c pump.c: Segmentation fault", "ld -o shop main.o: cannot find -lpump"} {
+		if Important([]byte(line)) == None {
+			t.Errorf("%q is not important", line)
+		}
+	}
+}

@@ -192,7 +192,33 @@ func progressing(line []byte) bool {
 		return true
 	}
 	t = trimRight(t)
-	return hasSuffix(t, "elapsed]") || bytes.Contains(t, []byte(": Refreshing state..."))
+	return compiles(t) || hasSuffix(t, "elapsed]") || bytes.Contains(t, []byte(": Refreshing state..."))
+}
+
+// compiles reports whether a line is the call of a compiler or a linker, as make
+// prints it before it runs it: gcc -O2 -c -o a.o a.c, ar rcs liba.a a.o.
+func compiles(t []byte) bool {
+	end := bytes.IndexByte(t, ' ')
+	if end <= 0 || !isLetter(t[0]) && t[0] != '/' && t[0] != '.' {
+		return false
+	}
+	name := t[:end]
+	if name = name[bytes.LastIndexByte(name, '/')+1:]; string(name) == "libtool:" {
+		return true
+	}
+	if p := programs[string(name)]; p.class != Build || p.tool != CC {
+		for len(name) > 0 && (isDigit(name[len(name)-1]) || name[len(name)-1] == '.') {
+			name = name[:len(name)-1] // clang-17
+		}
+		name = bytes.TrimSuffix(name, []byte("-"))
+		if string(name) != "clang" && string(name) != "clang++" && string(name) != "gcc" && string(name) != "g++" {
+			if i := bytes.LastIndexByte(name, '-'); i < 0 || string(name[i+1:]) != "gcc" && string(name[i+1:]) != "g++" { // x86_64-linux-gnu-gcc
+				return false
+			}
+		}
+	}
+	rest := t[end:]
+	return hasPrefix(rest, " -") || bytes.Contains(rest, []byte(" -c ")) || bytes.Contains(rest, []byte(" -o ")) || string(name) == "ar" && bytes.Contains(rest, []byte(".a "))
 }
 
 func isHexDigit(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'f' }
