@@ -64,7 +64,9 @@ type squeezer struct {
 	term    terminal
 	folder  folder
 	lister  lister
+	painter painter
 	clean   []byte
+	painted []byte
 	listed  []byte
 	again   []byte
 	lasting func(line []byte) bool
@@ -108,8 +110,14 @@ func (s *squeezer) once(dst, text []byte, t *task) ([]byte, made) {
 	src := text
 	if controlled(text) {
 		var ok bool
-		if s.clean, ok = s.term.resolve(s.clean[:0], text, s.lasting); ok && len(s.clean) < len(text) {
-			src, m.step = s.clean, StepTerminal
+		if s.clean, ok = s.term.resolve(s.clean[:0], text, s.lasting); ok {
+			clean := s.clean
+			if s.painted = s.painter.paint(s.painted[:0], clean, text); len(s.painted) > 0 {
+				clean = s.painted
+			}
+			if len(clean) < len(text) {
+				src, m.step = clean, StepTerminal
+			}
 		}
 	}
 	if s.tab.parse(src) {

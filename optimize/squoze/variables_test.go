@@ -26,7 +26,7 @@ func uuid(r *rand.Rand) string {
 // What varies in the lines of a log, whatever it is made of, does not keep them
 // from folding; what stands out among them stays.
 func TestVariables(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
+	var r *rand.Rand
 	paths := []string{"/v1/orders/%x", "/v1/orders/%x/lines", "/healthz?probe=%x", "/static/app.%x.js", "/v2/users/me/%x"}
 	templates := map[string]func(i int) string{
 		"UUIDs":     func(i int) string { return "INFO http: handled request " + uuid(r) + " for tenant " + uuid(r) },
@@ -61,6 +61,7 @@ func TestVariables(t *testing.T) {
 	}
 	for name, line := range templates {
 		t.Run(name, func(t *testing.T) {
+			r = rand.New(rand.NewPCG(1, 2))
 			var b strings.Builder
 			for i := range 1200 {
 				b.WriteString(line(i) + "\n")
@@ -76,7 +77,7 @@ func TestVariables(t *testing.T) {
 					t.Errorf("lost %q", o)
 				}
 			}
-			if len(got)*100 > len(in)*5 {
+			if len(got)*100 > len(in)*7 { // six odd lines with those around them are three of it
 				t.Errorf("%d of %d bytes are left:\n%.6000s", len(got), len(in), got)
 			}
 		})
