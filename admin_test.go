@@ -172,11 +172,11 @@ func TestMetricsGolden(t *testing.T) {
 	body := strings.Replace(chatWithToolResult("go test ./...", goTestRun(900)), "gpt-5-mini", model, 1)
 	post(t, base+"/v1/chat/completions", body)
 	want := []string{
-		`caddy_llm_gateway_requests_total{endpoint="chat",model="`+model+`",provider="`+provider+`",status="2xx"} 1`,
-		`caddy_llm_gateway_tokens_total{model="`+model+`",provider="`+provider+`",type="input"} 31`,
-		`caddy_llm_gateway_cost_usd_total{model="`+model+`",provider="`+provider+`"} 4.9e-05`,
-		`caddy_llm_gateway_credential_healthy{credential="key1",provider="`+provider+`"} 1`,
-		`caddy_llm_gateway_ttft_seconds_count{model="`+model+`",provider="`+provider+`"} 1`,
+		`caddy_llm_gateway_requests_total{endpoint="chat",model="` + model + `",provider="` + provider + `",status="2xx"} 1`,
+		`caddy_llm_gateway_tokens_total{model="` + model + `",provider="` + provider + `",type="input"} 31`,
+		`caddy_llm_gateway_cost_usd_total{model="` + model + `",provider="` + provider + `"} 4.9e-05`,
+		`caddy_llm_gateway_credential_healthy{credential="key1",provider="` + provider + `"} 1`,
+		`caddy_llm_gateway_ttft_seconds_count{model="` + model + `",provider="` + provider + `"} 1`,
 		`caddy_llm_gateway_streams_in_flight 0`,
 	}
 	text := await(t, func() (string, bool) {
