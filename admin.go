@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -124,7 +125,7 @@ func serveDashboard(w http.ResponseWriter, _ *http.Request) error {
 // maxRange is as far back as figures are kept.
 const maxRange = 30 * 24 * time.Hour
 
-// rangeAndFilter reads range, model, provider and key.
+// rangeAndFilter reads range, model, provider, key and no_key.
 func rangeAndFilter(q url.Values) (time.Duration, stats.Filter, error) {
 	span := time.Hour
 	if v := q.Get("range"); v != "" {
@@ -133,7 +134,18 @@ func rangeAndFilter(q url.Values) (time.Duration, stats.Filter, error) {
 			return 0, stats.Filter{}, badQuery("range: expected 1m to 30d, got %q", v)
 		}
 	}
-	return span, stats.Filter{Model: q.Get("model"), Provider: q.Get("provider"), Key: q.Get("key")}, nil
+	f := stats.Filter{Model: q.Get("model"), Provider: q.Get("provider"), Key: q.Get("key")}
+	switch v := q.Get("no_key"); v {
+	case "", "false":
+	case "true":
+		f.NoKey = true
+	default:
+		return 0, stats.Filter{}, badQuery("no_key: expected true or false, got %q", v)
+	}
+	if f.NoKey && f.Key != "" {
+		return 0, stats.Filter{}, badQuery("expected key= or no_key=true, got both")
+	}
+	return span, f, nil
 }
 
 // serveStats answers a stats.Summary.
@@ -151,6 +163,27 @@ const liveEvery = time.Second
 // liveKeepAlive is how often the live stream sends something when nothing
 // happens, so that a dead connection is noticed.
 const liveKeepAlive = 20 * time.Second
+
+// stopping are the servers of the admin endpoint that live streams are on, and
+// for each a channel that is closed when it shuts down. Caddy starts another
+// server with every configuration, and the old one waits for its requests.
+var stopping sync.Map // *http.Server -> chan struct{}
+
+// shutdown is closed when the server that serves r shuts down.
+func shutdown(r *http.Request) <-chan struct{} {
+	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
+	if !ok {
+		return nil
+	}
+	done, known := stopping.LoadOrStore(server, make(chan struct{}))
+	if !known {
+		server.RegisterOnShutdown(func() {
+			stopping.Delete(server)
+			close(done.(chan struct{}))
+		})
+	}
+	return done.(chan struct{})
+}
 
 // view is everything that the dashboard shows.
 type view struct {
@@ -173,6 +206,7 @@ func serveLive(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	flush := http.NewResponseController(w).Flush
+	over := shutdown(r)
 	for {
 		changed := observatory.Changed()
 		data, err := json.Marshal(view{observatory.Summarize(span, filter).Coarsen(livePoints), observatory.Recent(50, filter), providerViews(), cacheViews(), guardViews()})
@@ -190,11 +224,17 @@ func serveLive(w http.ResponseWriter, r *http.Request) error {
 		case <-r.Context().Done():
 			pause.Stop()
 			return nil
+		case <-over:
+			pause.Stop()
+			return nil
 		case <-pause.C:
 		}
 		idle := time.NewTimer(liveKeepAlive)
 		select {
 		case <-r.Context().Done():
+			idle.Stop()
+			return nil
+		case <-over:
 			idle.Stop()
 			return nil
 		case <-changed:

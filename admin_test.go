@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	llmgateway "github.com/caddy-llm-gateway/caddy-llm-gateway"
 )
@@ -141,6 +142,9 @@ func TestAdminAPI(t *testing.T) {
 		{http.MethodPost, "stats", 405, "expected GET"},
 		{http.MethodGet, "stats?range=soon", 400, "expected 1m to 30d"},
 		{http.MethodGet, "requests?n=0", 400, "at least 1"},
+		{http.MethodGet, "requests?no_key=yes", 400, "true or false"},
+		{http.MethodGet, "stats?no_key=true&key=alice", 400, "got both"},
+		{http.MethodGet, "requests?no_key=true&model=admin-test-model", 200, "[]"},
 		{http.MethodGet, "nothing", 404, "nothing at"},
 		{http.MethodDelete, "cache", 400, "expected all=true"},
 		{http.MethodDelete, "cache?all=true&model=x", 400, "expected all=true"},
@@ -160,6 +164,39 @@ func TestAdminAPI(t *testing.T) {
 	line, err := bufio.NewReader(res.Body).ReadString('\n')
 	if err != nil || !strings.HasPrefix(line, `data: {"stats":`) || !json.Valid([]byte(strings.TrimPrefix(line, "data: "))) {
 		t.Errorf("live: %.80s %v", line, err)
+	}
+}
+
+// TestLiveEndsAtReload loads another configuration while a live stream is open.
+// Caddy's old admin endpoint waits for it.
+func TestLiveEndsAtReload(t *testing.T) {
+	options := fmt.Sprintf("admin 127.0.0.1:%d\n\tauto_https off", freePort(t))
+	_, load := serveScheme(t, "http", options, "llm_gateway\nrespond ok")
+	address, _, _ := strings.Cut(strings.TrimPrefix(options, "admin "), "\n")
+	res, err := oneShot.Get("http://" + address + "/llm_gateway/live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	events := bufio.NewReader(res.Body)
+	if line, err := events.ReadString('\n'); err != nil || !strings.HasPrefix(line, "data: ") {
+		t.Fatalf("%.40s %v", line, err)
+	}
+	if err := load("llm_gateway {\n\tmax_attempts 2\n}\nrespond ok"); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, events)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("the stream broke off: %v", err)
+		}
+	case <-time.After(30 * time.Second): // without an end it goes on for ever
+		t.Error("the stream goes on")
 	}
 }
 

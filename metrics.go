@@ -60,6 +60,8 @@ var metricTable = []metric{
 	{name: "fail_open_total", help: "Requests that went upstream as they came although an optimizer was switched on, by reason.", labels: []string{"reason"}},
 	{name: "limited_total", help: "Requests refused by a limit of a key, by limit.", labels: []string{"limit"}},
 	{name: "credential_healthy", help: "1 while a provider's credential is used, 0 while it is cooling down, rejected or its circuit is open.", labels: []string{"provider", "credential"}, gauge: true},
+	{name: "guard_off", help: "Models for which the prompt-cache guard has switched a mode off or on trial: 0 or 1 for a model with a name, more where a pattern or other stands for several.", labels: []string{"model", "mode"}, gauge: true},
+	{name: "guard_cache_read_ratio", help: "Input tokens read from the provider's prompt cache per token of input, in conversations of the prompt-cache guard's arms: control, which are left alone, and optimized.", labels: []string{"model", "mode", "arm"}, gauge: true},
 	{name: "hook_failures_total", help: "Calls of hooks that failed or came too late.", labels: []string{"hook"}},
 	{name: "streams_in_flight", help: "Event streams that are under way.", gauge: true},
 	{name: "optimizer_panics_total", help: "Panics recovered in an optimizer; the original body went upstream.", labels: []string{"optimizer"}},
@@ -144,6 +146,9 @@ func registerMetrics(ctx caddy.Context) error {
 			continue
 		case strings.HasPrefix(name, "cache_"):
 			all = append(all, cacheCollector{v, name})
+			continue
+		case strings.HasPrefix(name, "guard_"):
+			all = append(all, guardCollector{v, name})
 			continue
 		}
 		all = append(all, v)

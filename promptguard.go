@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
@@ -115,6 +116,65 @@ func (p *Price) relativeInput(u adapter.Usage) float64 {
 	}
 	u.Output = 0
 	return (&Price{Input: 1, CachedInput: &cached}).cost(u) * 1e6
+}
+
+// guardCollector reads one figure of the guard's findings when it is asked.
+type guardCollector struct {
+	*prometheus.GaugeVec
+	figure string
+}
+
+// Collect implements prometheus.Collector.
+func (c guardCollector) Collect(ch chan<- prometheus.Metric) {
+	type subject struct{ model, mode string }
+	type tokens struct{ input, read float64 }
+	type sums struct {
+		off                int
+		control, optimized tokens
+	}
+	add := func(t *tokens, r guard.ArmReport) {
+		t.input += float64(r.InputTokens)
+		t.read += float64(r.CacheReadTokens)
+	}
+	by := make(map[subject]*sums)
+	all := instances.list()
+	for _, f := range promptGuard.Findings() {
+		// The guard knows models by the names that clients use.
+		key := subject{configuredModel(all, f.Model), f.Mode}
+		s := by[key]
+		if s == nil {
+			s = new(sums)
+			by[key] = s
+		}
+		if f.State != guard.On {
+			s.off++
+		}
+		add(&s.control, f.Control)
+		add(&s.optimized, f.Optimized)
+	}
+	c.Reset()
+	for key, s := range by {
+		if c.figure == "guard_off" {
+			c.WithLabelValues(key.model, key.mode).Set(float64(s.off))
+			continue
+		}
+		for arm, t := range map[string]tokens{"control": s.control, "optimized": s.optimized} {
+			if t.input > 0 {
+				c.WithLabelValues(key.model, key.mode, arm).Set(t.read / t.input)
+			}
+		}
+	}
+	c.GaugeVec.Collect(ch)
+}
+
+// configuredModel is the configured name or pattern for a model.
+func configuredModel(all []*Handler, model string) string {
+	for _, h := range all {
+		if m, label := h.models.find(model); m != nil {
+			return label
+		}
+	}
+	return otherModel
 }
 
 // guardView is what the guard found about one model and mode.

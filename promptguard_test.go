@@ -52,7 +52,7 @@ func TestGuardPromptCache(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"id":"1","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":100000,"completion_tokens":5,"total_tokens":100005,"prompt_tokens_details":{"cached_tokens":%d}}}`, read*10)
 	}}
-	site := "llm_gateway {\n\tguard_prompt_cache on\n\toptimize rtk standard\n\tprovider one " + provider.URL + "\n}"
+	site := "llm_gateway {\n\tguard_prompt_cache on\n\toptimize rtk standard\n\tmodel " + badModel + "\n\tmodel " + goodModel + "*\n\tmodel *\n\tprovider one " + provider.URL + "\n}"
 	admin := fmt.Sprintf("127.0.0.1:%d", freePort(t))
 	base, load := serveScheme(t, "http", "admin "+admin+"\n\tauto_https off", site)
 	admin = "http://" + admin
@@ -106,6 +106,21 @@ func TestGuardPromptCache(t *testing.T) {
 	}
 	if len(bad) != 1 || bad[0].State != "off" || bad[0].SwitchedOff != 1 || bad[0].Until == "" || bad[0].OptimizedShare != 0 || bad[0].ControlShare != 0.9 || bad[0].Optimizers != "rtk=standard" {
 		t.Errorf("bad: %+v", bad)
+	}
+	_, metrics := call(t, http.MethodGet, admin+"/metrics")
+	for _, line := range []string{
+		`caddy_llm_gateway_guard_off{mode="rtk=standard",model="` + badModel + `"} 1`,
+		`caddy_llm_gateway_guard_off{mode="rtk=standard",model="` + goodModel + `*"} 0`,
+		`caddy_llm_gateway_guard_cache_read_ratio{arm="control",mode="rtk=standard",model="` + badModel + `"} 0.9`,
+		`caddy_llm_gateway_guard_cache_read_ratio{arm="optimized",mode="rtk=standard",model="` + badModel + `"} 0`,
+		`caddy_llm_gateway_guard_cache_read_ratio{arm="optimized",mode="rtk=standard",model="` + goodModel + `*"} 0.9`,
+	} {
+		if !strings.Contains(metrics, line+"\n") {
+			t.Errorf("missing: %s", line)
+		}
+	}
+	if strings.Contains(metrics, goodModel+`"`) {
+		t.Error("a client's name for a model became a label")
 	}
 	for _, tc := range []struct{ model, session, want string }{
 		{goodModel, others[0], ""},

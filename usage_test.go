@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestSavedMoney compares what is said of money saved with what the prices say
@@ -24,12 +23,13 @@ data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choice
 data: [DONE]
 
 `
+	body, streamed, silent, unknown, tokens := unique("money-body"), unique("money-stream"), unique("money-silent"), unique("money-unknown"), unique("money-tokens")
 	one := scripted(t, func(w http.ResponseWriter, r *http.Request) {
 		text := map[string]string{
-			"money-body":    `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":50,"total_tokens":1050,"prompt_tokens_details":{"cached_tokens":400}}}`,
-			"money-stream":  stream,
-			"money-silent":  `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` + strings.Repeat("word ", 100) + `"},"finish_reason":"stop"}]}`,
-			"money-unknown": `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":50,"total_tokens":1050}}`,
+			body:     `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":50,"total_tokens":1050,"prompt_tokens_details":{"cached_tokens":400}}}`,
+			streamed: stream,
+			silent:   `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` + strings.Repeat("word ", 100) + `"},"finish_reason":"stop"}]}`,
+			unknown:  `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":50,"total_tokens":1050}}`,
 		}[r.Header.Get("X-Model")]
 		w.Header().Set("Content-Type", "application/json")
 		if text == stream {
@@ -41,14 +41,14 @@ data: [DONE]
 		cache exact {
 			store disk `+filepath.Join(t.TempDir(), "cache")+`
 		}
-		model money-body {
+		model `+body+` {
 			price 10 100 1
 		}
-		model money-stream money-silent {
+		model `+streamed+` `+silent+` {
 			price 10 100
 		}
-		model money-unknown
-		model money-tokens {
+		model `+unknown+`
+		model `+tokens+` {
 			price 10 100 1
 			cache off
 			optimize rtk standard
@@ -68,17 +68,14 @@ data: [DONE]
 	}
 	totals := func(model string, requests int) figures {
 		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); ; {
+		return await(t, func() (figures, bool) {
 			status, text := call(t, http.MethodGet, admin+"/llm_gateway/stats?model="+model)
 			var s struct{ Total figures }
 			if err := json.Unmarshal([]byte(text), &s); status != 200 || err != nil {
 				t.Fatalf("%d %v %s", status, err, text)
 			}
-			// A client has its answer before the request is counted.
-			if s.Total.Requests == requests || time.Now().After(deadline) {
-				return s.Total
-			}
-		}
+			return s.Total, s.Total.Requests == requests
+		})
 	}
 	// A client that hangs up at once may be gone before the answer is stored.
 	client := &http.Client{Transport: new(http.Transport)}
@@ -88,14 +85,14 @@ data: [DONE]
 		model, more string
 		cost        float64 // of one answer
 	}{
-		{"money-body", "", (600*10 + 400*1 + 50*100) / 1e6},
-		{"money-stream", `"stream":true,"stream_options":{"include_usage":true},`, (2000*10 + 100*100) / 1e6},
-		{"money-silent", "", -1}, // an estimate
-		{"money-unknown", "", 0},
+		{body, "", (600*10 + 400*1 + 50*100) / 1e6},
+		{streamed, `"stream":true,"stream_options":{"include_usage":true},`, (2000*10 + 100*100) / 1e6},
+		{silent, "", -1}, // an estimate
+		{unknown, "", 0},
 	} {
-		body := `{"model":"` + tc.model + `",` + tc.more + `"messages":[{"role":"user","content":"` + strings.Repeat("question ", 40) + `"}]}`
+		request := `{"model":"` + tc.model + `",` + tc.more + `"messages":[{"role":"user","content":"` + strings.Repeat("question ", 40) + `"}]}`
 		for range 3 {
-			req, err := http.NewRequest(http.MethodPost, base+"/v1/chat/completions", strings.NewReader(body))
+			req, err := http.NewRequest(http.MethodPost, base+"/v1/chat/completions", strings.NewReader(request))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,23 +120,23 @@ data: [DONE]
 		}
 	}
 	one.steps = []http.HandlerFunc{answer(200, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":50,"total_tokens":1050,"prompt_tokens_details":{"cached_tokens":900}}}`)}
-	post(t, base+"/v1/chat/completions", strings.Replace(chatWithToolResult("go test ./...", goTestRun(900)), "gpt-5-mini", "money-tokens", 1))
+	post(t, base+"/v1/chat/completions", strings.Replace(chatWithToolResult("go test ./...", goTestRun(900)), "gpt-5-mini", tokens, 1))
 	// 900 of 1000 tokens were read from the prompt cache, and so would the
 	// tokens have been that were not sent.
-	got := totals("money-tokens", 1)
+	got := totals(tokens, 1)
 	if want := got.SavedTokens * (100*10 + 900*1) / 1000 / 1e6; got.SavedTokens == 0 || got.CacheSavedUSD != 0 || !same(got.SavedUSD, want) {
 		t.Errorf("tokens: %+v, want %v saved", got, want)
 	}
 	_, metrics := call(t, http.MethodGet, admin+"/metrics")
 	for _, line := range []string{
-		`caddy_llm_gateway_saved_usd_total{cause="cache",model="money-stream"} 0.06`,
-		`caddy_llm_gateway_saved_usd_total{cause="tokens",model="money-tokens"} `,
+		`caddy_llm_gateway_saved_usd_total{cause="cache",model="` + streamed + `"} 0.06`,
+		`caddy_llm_gateway_saved_usd_total{cause="tokens",model="` + tokens + `"} `,
 	} {
 		if !strings.Contains(metrics, line) {
 			t.Errorf("missing: %s", line)
 		}
 	}
-	if strings.Contains(metrics, `cause="cache",model="money-unknown"`) {
+	if strings.Contains(metrics, `cause="cache",model="`+unknown+`"`) {
 		t.Error("money without a price")
 	}
 }

@@ -81,10 +81,13 @@ type Totals struct {
 type Group struct{ Model, Provider, Key string }
 
 // Filter selects groups; "" selects all.
-type Filter Group
+type Filter struct {
+	Model, Provider, Key string
+	NoKey                bool // requests without a key, instead of Key
+}
 
 func (f Filter) matches(g Group) bool {
-	return (f.Model == "" || f.Model == g.Model) && (f.Provider == "" || f.Provider == g.Provider) && (f.Key == "" || f.Key == g.Key)
+	return (f.Model == "" || f.Model == g.Model) && (f.Provider == "" || f.Provider == g.Provider) && (f.Key == "" || f.Key == g.Key) && !(f.NoKey && g.Key != "")
 }
 
 // Bounds of what is kept.

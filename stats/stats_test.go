@@ -39,6 +39,12 @@ func TestSummarize(t *testing.T) {
 	if s := r.Summarize(time.Hour, Filter{Model: "a", Key: "k"}); s.Total.Requests != 50 || len(s.Models) != 1 {
 		t.Errorf("filtered: %+v", s.Total)
 	}
+	if s := r.Summarize(time.Hour, Filter{NoKey: true}); s.Total.Requests != 1 || len(s.Keys) != 1 || s.Keys[0].Name != "" {
+		t.Errorf("without a key: %+v", s.Total)
+	}
+	if got := r.Recent(10, Filter{NoKey: true}); len(got) != 1 || got[0].Provider != "q" {
+		t.Errorf("without a key: %+v", got)
+	}
 	// A day later the minutes are gone, the hours are not.
 	c.t = c.t.Add(25 * time.Hour)
 	if s := r.Summarize(24*time.Hour, Filter{}); s.Total.Requests != 0 || len(s.Points) != 0 {
