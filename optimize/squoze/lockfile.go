@@ -13,45 +13,26 @@ import (
 // last.
 type lockReader func(line []byte) (name, version []byte)
 
-// lockFiles are the lock files by base name.
-var lockFiles = map[string]lockReader{
-	"go.sum":      goSum,
-	"go.work.sum": goSum,
-
-	"package-lock.json":   npmLock,
-	"npm-shrinkwrap.json": npmLock,
-	"pnpm-lock.yaml":      pnpmLock,
-	"yarn.lock":           yarnLock,
-	"bun.lock":            bunLock,
-	"deno.lock":           bunLock,
-
-	"Cargo.lock":  tomlLock,
-	"poetry.lock": tomlLock,
-	"uv.lock":     tomlLock,
-	"pdm.lock":    tomlLock,
-	"pylock.toml": tomlLock,
-
-	"composer.lock":      jsonNameLock,
-	"Package.resolved":   jsonNameLock,
-	"Pipfile.lock":       jsonKeyLock,
-	"packages.lock.json": jsonKeyLock,
-
-	"Gemfile.lock": gemLock,
-	"Podfile.lock": gemLock,
-	"mix.lock":     mixLock,
-	"pubspec.lock": pubLock,
-
-	"gradle.lockfile":      gradleLock,
-	".terraform.lock.hcl":  terraformLock,
-	"flake.lock":           noPackages,
-	"Cartfile.resolved":    noPackages,
-	"cabal.project.freeze": noPackages,
+// lockReaders read the lock files of each kind.
+var lockReaders = [...]lockReader{
+	output.LockOther:     noPackages,
+	output.LockGoSum:     goSum,
+	output.LockNPM:       npmLock,
+	output.LockPNPM:      pnpmLock,
+	output.LockYarn:      yarnLock,
+	output.LockBun:       bunLock,
+	output.LockTOML:      tomlLock,
+	output.LockJSONName:  jsonNameLock,
+	output.LockJSONKey:   jsonKeyLock,
+	output.LockGem:       gemLock,
+	output.LockMix:       mixLock,
+	output.LockPub:       pubLock,
+	output.LockGradle:    gradleLock,
+	output.LockTerraform: terraformLock,
 }
 
 // lockReaderOf is the reader of the lock file at path, nil if it is none.
-func lockReaderOf(path []byte) lockReader {
-	return lockFiles[string(path[bytes.LastIndexByte(path, '/')+1:])]
-}
+func lockReaderOf(path []byte) lockReader { return lockReaders[output.LockKindOf(path)] }
 
 // noPackages is for lock files whose packages are not read.
 func noPackages([]byte) (name, version []byte) { return nil, nil }
