@@ -92,6 +92,7 @@ type keeper struct {
 
 	section section
 	width   int  // of the line that opened the section
+	yaml    bool // inside the block of a test of TAP
 	praise  bool // pytest: what tests that passed wrote
 	details bool
 	depth   int // details: the indent of the line they belong to
@@ -342,6 +343,7 @@ func (k *keeper) failure(i int, line []byte, width int, sev Severity) {
 
 // open begins a section with line i.
 func (k *keeper) open(s section, i int) {
+	k.yaml = false
 	k.section, k.width = s, utf8.RuneCount(trimRight(k.lines.Line(i)))
 	k.piece(i, i+1)
 }
@@ -357,10 +359,31 @@ func (k *keeper) sectionOf(i int) section {
 
 // ends reports whether line stands behind the section that is open.
 func (k *keeper) ends(line []byte) bool {
-	if k.section == toHeader {
+	switch k.section {
+	case toHeader:
 		return endsHeader(line, k.width)
+	case toTAP:
+		return k.endsTAP(line)
 	}
 	return k.section.ends(line)
+}
+
+// endsTAP reports whether line is no diagnostic of the test above it: a comment
+// or a YAML block, which is indented.
+func (k *keeper) endsTAP(line []byte) bool {
+	at := skipSpaces(line, 0)
+	t := trimRight(line[at:])
+	switch {
+	case len(t) == 0 || t[0] == '#' && !hasPrefix(t, "# Subtest:"):
+		return false
+	case at == 0:
+		return true
+	case k.yaml:
+		k.yaml = string(t) != "..."
+		return false
+	}
+	k.yaml = string(t) == "---"
+	return !k.yaml
 }
 
 // unimportant looks at a line that is neither important nor a detail.

@@ -59,7 +59,6 @@ func (r *rare) free() {
 // rare counts the shapes of a text.
 type rare struct {
 	lines     int     // that are not blank
-	passing   int     // that say that something passed
 	kind      []int32 // of each line: its shape, or one of the below
 	shapes    []shape
 	text      []byte           // the texts of all shapes
@@ -74,11 +73,8 @@ type rare struct {
 	places    []place
 }
 
-// Kinds of lines without a shape.
-const (
-	kindNone    = -1 // blank, or a marker
-	kindPassing = -2
-)
+// kindNone is the kind of lines without a shape: blank ones and markers.
+const kindNone = -1
 
 // shape is a set of lines.
 type shape struct {
@@ -156,7 +152,7 @@ func (r *rare) read(lines *Lines) {
 	clear(r.table)
 	clear(r.bones)
 	clear(r.kinds)
-	r.lines, r.passing = 0, 0
+	r.lines = 0
 	r.kind, r.shapes, r.text, r.enums = r.kind[:0], r.shapes[:0], r.text[:0], r.enums[:0]
 	r.skeletons, r.places, r.counts = r.skeletons[:0], r.places[:0], r.counts[:0]
 	var found numbers
@@ -175,12 +171,16 @@ func (r *rare) read(lines *Lines) {
 				line = trimEscaped(jsonText(line, "Output"))
 			}
 		}
-		if Passing(line) || servedWell(line) {
-			r.passing++
-			r.kind = append(r.kind, kindPassing)
-			continue
+		switch {
+		case servedWell(line):
+			found.n = 0
+			r.scratch = append(r.scratch[:0], "served"...)
+		case Passing(line):
+			found.n = 0
+			r.scratch = append(r.scratch[:0], verdictOf(line)...)
+		default:
+			r.scratch = appendShape(r.scratch[:0], line, &found)
 		}
-		r.scratch = appendShape(r.scratch[:0], line, &found)
 		h := xxhash.Sum64(r.scratch)
 		k, ok := r.table[h]
 		if !ok {
@@ -201,6 +201,22 @@ func (r *rare) read(lines *Lines) {
 		}
 		r.kind = append(r.kind, k)
 	}
+}
+
+// verdictOf is the word or mark by which a line says that something passed, as
+// far as that matters: what has the name of the test in it is all the same.
+func verdictOf(line []byte) []byte {
+	const name = 12 // bytes from which on a word is none
+	line = line[skipSpaces(line, 0):]
+	for i, c := range line {
+		switch {
+		case c == ' ' || c == '\t':
+			return line[:i]
+		case isDigit(c) || i == name:
+			return line[:0]
+		}
+	}
+	return line
 }
 
 var passed = []byte("PASS")
@@ -446,15 +462,10 @@ func (r *rare) kindOf(s *shape) int32 {
 
 // add puts the rare lines into keep.
 func (r *rare) add(keep *Set, lines *Lines) {
-	limit := max(r.lines/rareOf, rareMin)
 	var found numbers
 	for i, k := range r.kind {
 		switch {
 		case k == kindNone || keep.Has(i):
-		case k == kindPassing:
-			if r.passing <= limit {
-				keep.Add(i)
-			}
 		default:
 			s := &r.shapes[k]
 			if s.rare {

@@ -200,8 +200,6 @@ func (s section) ends(line []byte) bool {
 		return allOf(t, '=') || at == 0 && hasPrefix(t, "Ran ") && isDigit(byteAt(t, 4)) || hasSuffix(t, ") ... ok")
 	case toRace:
 		return allOf(t, '=') || Passing(line)
-	case toTAP:
-		return len(t) > 0 && at == 0 && t[0] != '#' || hasPrefix(t, "ok ") || hasPrefix(t, "not ok ") || hasPrefix(t, "# Subtest:")
 	case toDotnet:
 		return at <= 2 && (hasPrefix(t, "Passed ") || hasPrefix(t, "Failed ") || hasPrefix(t, "Skipped ")) && timed(t) || at == 0 && (hasPrefix(t, "Test Run ") ||
 			hasPrefix(t, "Total tests:") || hasPrefix(t, "Failed!") || hasPrefix(t, "Passed!") || hasPrefix(t, "Results File:") || hasPrefix(t, "Attachments:"))

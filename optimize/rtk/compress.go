@@ -47,7 +47,7 @@ type scratch struct {
 	lines   output.Lines
 	keep    output.Set
 	whole   output.Set // what repetitions stay of, too
-	again   []byte // the result of the second run
+	again   []byte     // the result of the second run
 	compact []byte
 }
 

@@ -36,6 +36,17 @@ func (s *scratch) elide(dst, text []byte, class output.Class) (out []byte, elide
 		// A gap: lines that are not kept, and repetitions of the line above.
 		gap := i
 		repeats := 0
+		if s.keep.Has(i) && fold && s.repeats(i) {
+			// A few repetitions of a line that stays, stay.
+			run := i + 1
+			for run < n && s.repeats(run) {
+				run++
+			}
+			if run-i < minGapLines {
+				i = run
+				continue
+			}
+		}
 		for gap < n {
 			if s.keep.Has(gap) {
 				if !fold || !s.repeats(gap) {

@@ -1,0 +1,5 @@
+//go:build !race
+
+package rtk
+
+const raceEnabled = false
