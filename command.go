@@ -47,7 +47,7 @@ Example:
 	})
 	caddycmd.RegisterCommand(caddycmd.Command{
 		Name:  "llm-stats",
-		Usage: "[--range <duration>] [--model <name>] [--provider <name>] [--key <name>] [--watch] [--json] [--address <interface>]",
+		Usage: "[--range <duration>] [--model <name>] [--provider <name>] [--key <name> | --no-key] [--watch] [--json] [--address <interface>]",
 		Short: "Shows what llm_gateway did",
 		Long: `
 Asks the running Caddy's admin endpoint for the figures of llm_gateway and
@@ -65,6 +65,7 @@ Examples:
 			model := f.String("model", "", "Only this configured model")
 			prov := f.String("provider", "", "Only this provider")
 			key := f.String("key", "", "Only this key")
+			noKey := f.Bool("no-key", false, "Only requests without a key")
 			watch := f.Bool("watch", false, "Print anew every two seconds")
 			asJSON := f.Bool("json", false, "Print JSON")
 			address := f.String("address", "", "Address of the admin endpoint, if it is not the default")
@@ -74,6 +75,9 @@ Examples:
 					if value != "" {
 						q.Set(name, value)
 					}
+				}
+				if *noKey {
+					q.Set("no_key", "true")
 				}
 				for {
 					if err := runStats(cmd.OutOrStdout(), *address, q, *asJSON); err != nil || !*watch {
@@ -201,7 +205,7 @@ func runStats(out io.Writer, address string, q url.Values, asJSON bool) error {
 		for _, r := range group.rows {
 			name := r.Name
 			if name == "" {
-				name = "-"
+				name = "(no " + group.name + ")"
 			}
 			fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t$%.4f\t\n", name, r.Requests, r.Errors, humanize.Comma(r.InputTokens), humanize.Comma(r.OutputTokens), humanize.Comma(r.SavedTokens), r.CostUSD)
 		}

@@ -163,6 +163,9 @@ async function liveScenario() {
 	await check("cache hit", async () => {
 		assert.equal((await chat("swift", "question 1")).headers["x-gateway-cache"], "HIT");
 		await untilTile("Cache hit rate", "25.0%");
+		assert.equal(await tile("Spent"), "$3.80");
+		assert.equal(await tile("Saved"), "$1.27", "what the answer would have cost");
+		assert.match(await page.locator("#tiles").innerText(), /\$1\.27 by the cache/);
 		assert.match(await text("#recent-rows tr"), /HIT/);
 		assert.equal(await page.locator("#caches").isVisible(), true);
 	});
@@ -358,6 +361,17 @@ async function historyScenario() {
 		await page.locator("#clear").click();
 		await untilTile("Requests", month);
 	});
+	await check("requests without a key", async () => {
+		await page.selectOption("#key", {label: "(no key)"});
+		await untilTile("Requests", Number(know.keyless).toLocaleString("en-US"));
+		assert.deepEqual(await names("key"), ["(no key)"]);
+		assert.equal(new URL(page.url()).hash, "#range=30d&no_key=true");
+		await page.reload();
+		await untilTile("Requests", Number(know.keyless).toLocaleString("en-US"));
+		assert.equal(await page.locator("#key option:checked").innerText(), "(no key)");
+		await page.locator("#by-key tbody button", {hasText: "(no key)"}).click();
+		await untilTile("Requests", month);
+	});
 	await check("sorting and long tables", async () => {
 		assert.equal(await page.locator("#by-model tbody tr").count(), 10);
 		await page.locator("#groups .link", {hasText: /^Show all/}).first().click();
@@ -373,8 +387,10 @@ async function historyScenario() {
 	});
 	await check("guard", async () => {
 		assert.equal(await page.locator("#guard").isVisible(), true);
-		const row = await page.locator("#guard-body tbody tr").first().innerText();
-		assert.match(row, /claude-sonnet-4-5\s+headroom\s+no\s+41\.0%\s+83\.0%\s+\$12\.40\s+\$3\.10\s+2 Apr, 08:00/);
+		const rows = await page.locator("#guard-body tbody tr").allInnerTexts();
+		assert.equal(rows.length, 2);
+		assert.match(rows[0], /claude-sonnet-4-5\s+headroom=balanced\s+switched off\s+tried again at 2 Apr, 08:00\s+24\.1% dearer\s+41\.0%\s+83\.0% in control\s+1,502\s+31 in control/);
+		assert.match(rows[1], /on\s+since 1 Apr, 07:00\s+18\.3% cheaper\s+too few to judge/);
 	});
 	await check("markup for screen readers", accessible);
 	await check("contrast, light", contrast);

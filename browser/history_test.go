@@ -46,7 +46,7 @@ func month(now time.Time) *stats.Recorder {
 			s.CostUSD = float64(s.InputTokens)*1.25e-6 + float64(s.OutputTokens)*1e-5
 			switch random.IntN(12) {
 			case 0:
-				s.Cache, s.TTFTMS, s.DurationMS, s.SavedUSD, s.CostUSD = "HIT", 0, 1.4, s.CostUSD, 0
+				s.Cache, s.TTFTMS, s.DurationMS, s.SavedUSD, s.CacheSavedUSD, s.CostUSD = "HIT", 0, 1.4, s.CostUSD, s.CostUSD, 0
 			case 1:
 				s.Cache, s.Skipped = "BYPASS", "no block over 2048 bytes"
 			case 2:
@@ -66,18 +66,6 @@ func month(now time.Time) *stats.Recorder {
 	return r
 }
 
-// finding has the kinds of fields that the page knows how to show.
-type finding struct {
-	Model          string    `json:"model"`
-	Mode           string    `json:"mode"`
-	On             bool      `json:"on"`
-	OptimisedShare float64   `json:"optimised_share"`
-	ControlShare   float64   `json:"control_share"`
-	LostUSD        float64   `json:"lost_usd"`
-	SavedUSD       float64   `json:"saved_usd"`
-	RetryAt        time.Time `json:"retry_at"`
-}
-
 // TestDashboardHistory opens the page on a month of figures.
 func TestDashboardHistory(t *testing.T) {
 	requireBrowser(t)
@@ -89,7 +77,7 @@ func TestDashboardHistory(t *testing.T) {
 	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		span := map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "30d": 30 * 24 * time.Hour}[q.Get("range")]
-		filter := stats.Filter{Model: q.Get("model"), Provider: q.Get("provider"), Key: q.Get("key")}
+		filter := stats.Filter{Model: q.Get("model"), Provider: q.Get("provider"), Key: q.Get("key"), NoKey: q.Get("no_key") == "true"}
 		switch r.URL.Path {
 		case "/llm_gateway/":
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -113,9 +101,13 @@ func TestDashboardHistory(t *testing.T) {
 				},
 				"cache": []any{map[string]any{"name": "disk:/var/lib/caddy/cache", "entries": 18234, "bytes": 412345678, "hits_exact": 9123, "hits_similar": 1023, "misses": 41234, "coalesced": 310,
 					"bypasses": map[string]int{"temperature": 812, "streaming_tools": 77}, "stored": 30211, "not_stored": map[string]int{"incomplete": 14}, "evictions": 1200, "drops": 2, "damaged": 0, "unreachable": 0}},
-				"guard": []finding{
-					{"claude-sonnet-4-5", "headroom", false, 0.41, 0.83, 12.4, 3.1, time.Date(2031, 4, 2, 6, 0, 0, 0, time.UTC)},
-					{hostile, "rtk", true, 0.81, 0.82, 0.2, 31.7, time.Time{}},
+				"guard": []any{
+					map[string]any{"model": "claude-sonnet-4-5", "optimizers": "headroom=balanced", "state": "off", "since": "2031-04-02T05:00:00Z", "until": "2031-04-02T06:00:00Z", "switched_off": 2, "judged": true, "price_change_rate": 0.241,
+						"control_conversations": 31, "optimized_conversations": 1502, "control_cache_read_share": 0.83, "optimized_cache_read_share": 0.41,
+						"control_input_tokens": 812345, "optimized_input_tokens": 30812345, "saved_tokens": 9123456, "site": "llm.example.com"},
+					map[string]any{"model": hostile, "optimizers": "squoze=on", "state": "on", "since": "2031-04-01T05:00:00Z", "switched_off": 0, "judged": false, "price_change_rate": -0.183,
+						"control_conversations": 3, "optimized_conversations": 140, "control_cache_read_share": 0.82, "optimized_cache_read_share": 0.81,
+						"control_input_tokens": 12345, "optimized_input_tokens": 812345, "saved_tokens": 123456, "site": "llm.example.com"},
 				},
 			})
 			if err != nil {
@@ -132,5 +124,6 @@ func TestDashboardHistory(t *testing.T) {
 	for _, span := range []time.Duration{time.Hour, 24 * time.Hour, 30 * 24 * time.Hour} {
 		want = append(want, fmt.Sprint(recorder.Summarize(span, stats.Filter{}).Total.Requests))
 	}
-	drive(t, "history", map[string]string{"admin": base, "hostile": hostile, "requests": strings.Join(want, " ")})
+	keyless := recorder.Summarize(30*24*time.Hour, stats.Filter{NoKey: true}).Total.Requests
+	drive(t, "history", map[string]string{"admin": base, "hostile": hostile, "requests": strings.Join(want, " "), "keyless": fmt.Sprint(keyless)})
 }
