@@ -76,6 +76,10 @@ func (h *Handler) optimize(x *exchange) *payload {
 		x.skipped, x.failedOpen = "internal error in "+p.Pass, "panic"
 		return x.body
 	}
+	if why := x.result.Skipped; why != "" {
+		x.skipped, x.failedOpen = why, "utf8"
+		return x.body
+	}
 	x.describe()
 	if x.result.Body == nil {
 		return x.body

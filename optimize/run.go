@@ -25,11 +25,17 @@ type Result struct {
 	// negative when a directive took more than was saved.
 	SavedBytes  int
 	SavedTokens int
+	// Skipped says why nothing was changed although passes would have. Everything
+	// else is zero then, and the original bytes are to be sent.
+	Skipped string
 	// Panic is set when a pass was at fault: it panicked, or what it wants
 	// would break the request. Everything else is zero then, and the original
 	// bytes are to be sent.
 	Panic *Panic
 }
+
+// SkippedUTF8 is the reason for leaving alone a body that is not valid UTF-8.
+const SkippedUTF8 = "the body is not valid UTF-8"
 
 // Report is what one pass did.
 type Report struct {
@@ -67,7 +73,7 @@ var drafts = sync.Pool{New: func() any { return new(Draft) }}
 //
 // A request goes out optimised as a whole or as it came: when a pass panics,
 // makes the body larger, or makes a text that is no valid JSON string, none of
-// the changes is made.
+// the changes is made. So it is when the body is not valid UTF-8.
 func Run(req *adapter.Request, passes []Pass, dst []byte) Result {
 	if len(req.Messages) == 0 && req.System == jsonspan.None && len(req.Blocks) == 0 {
 		return Result{} // nothing that a pass could act on
@@ -117,6 +123,12 @@ func (d *Draft) run(passes []Pass, dst []byte) Result {
 	}
 	if len(d.edits) == 0 {
 		return res
+	}
+	// Bytes that are no text may mean anything to who wrote them. Looking for
+	// them costs nothing where nothing is changed, and next to nothing where
+	// most is ASCII.
+	if !utf8.Valid(d.Req.Doc.Source()) {
+		return Result{Skipped: SkippedUTF8}
 	}
 	if dst == nil {
 		dst = make([]byte, 0, size)

@@ -275,3 +275,31 @@ func TestUntouchedAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// Bytes that are no text, wherever they stand, keep a body as it is.
+func TestInvalidUTF8IsLeftAlone(t *testing.T) {
+	changes := []optimize.Pass{pass{"a", "x", set(0, `"1"`)}}
+	for _, c := range []struct {
+		name, body string
+		want       bool // whether it is left alone
+	}{
+		{"in the text that changes", strings.Replace(three, "one", "on\xff", 1), true},
+		{"in another text", strings.Replace(three, "three, three", "three \xc3", 1), true},
+		{"in a key", strings.Replace(three, `"n"`, "\"n\xe2\x82\"", 1), true},
+		{"a surrogate in UTF-8", strings.Replace(three, "one", "one \xed\xa0\x80", 1), true},
+		{"valid, beyond ASCII", strings.Replace(three, "one", "één 一 🎉", 1), false},
+		{"a lone surrogate, escaped", strings.Replace(three, "one", `\ud800`, 1), false},
+	} {
+		res := optimize.Run(view(t, c.body), changes, nil)
+		if res.Panic != nil {
+			t.Fatal(res.Panic.Value)
+		}
+		if left := res.Body == nil; left != c.want || left != (res.Skipped == optimize.SkippedUTF8) || left && (len(res.Passes) > 0 || res.SavedBytes != 0) {
+			t.Errorf("%s: %+v", c.name, res)
+		}
+		// Where nothing would change there is nothing to say.
+		if res := optimize.Run(view(t, c.body), []optimize.Pass{pass{"a", "x", func(*optimize.Draft) optimize.Outcome { return optimize.Outcome{Blocks: 1} }}}, nil); res.Skipped != "" || res.Body != nil {
+			t.Errorf("%s, unchanged: %+v", c.name, res)
+		}
+	}
+}
