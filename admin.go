@@ -285,6 +285,11 @@ func serveCacheStats(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, cacheViews())
 }
 
+// removedView says how many stored answers were removed.
+type removedView struct {
+	Removed int `json:"removed"`
+}
+
 // purgeCache removes stored answers: ?all=true, or those of a ?model=,
 // ?namespace= or ?key= (each narrows the choice).
 func purgeCache(w http.ResponseWriter, r *http.Request) error {
@@ -318,7 +323,7 @@ func purgeCache(w http.ResponseWriter, r *http.Request) error {
 	if err := errors.Join(errs...); err != nil {
 		return caddy.APIError{HTTPStatus: http.StatusInternalServerError, Err: err}
 	}
-	return writeJSON(w, map[string]int{"removed": removed})
+	return writeJSON(w, removedView{removed})
 }
 
 // keyView is one virtual key; its secret is not known here.
@@ -374,6 +379,11 @@ func serveProviders(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, providerViews())
 }
 
+// restoredView says how many credentials were not healthy and are now.
+type restoredView struct {
+	Restored int `json:"restored"`
+}
+
 // restoreProvider makes credentials healthy again:
 // POST providers/<name>/restore[?credential=<label>].
 func restoreProvider(w http.ResponseWriter, r *http.Request) error {
@@ -398,7 +408,7 @@ func restoreProvider(w http.ResponseWriter, r *http.Request) error {
 	if !found {
 		return caddy.APIError{HTTPStatus: http.StatusNotFound, Err: fmt.Errorf("provider %q is not configured", name)}
 	}
-	return writeJSON(w, map[string]int{"restored": restored})
+	return writeJSON(w, restoredView{restored})
 }
 
 // Interface guards
