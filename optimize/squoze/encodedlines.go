@@ -43,6 +43,14 @@ func (l *encodedLines) split(text []byte) {
 	}
 }
 
+// one makes l the one line that text is; sum is its hash.
+func (l *encodedLines) one(text []byte, sum uint64) {
+	if sum |= 1; markerLike(text) {
+		sum = 0
+	}
+	*l = encodedLines{ends: []uint32{uint32(len(text))}, hashes: []uint64{sum}}
+}
+
 // escapes reports whether text ends with a backslash that escapes what follows.
 func escapes(text []byte) bool {
 	i := len(text)

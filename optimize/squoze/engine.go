@@ -348,6 +348,7 @@ const userSalt = 2
 func (w *worker) compute(hint output.Hint, gate int, raw []byte) *result {
 	res := new(result)
 	inner := raw[1 : len(raw)-1]
+	breaks := -1 // line ends of the text that inner stands for, -1 if not known
 	if len(inner) >= gate && !hint.File {
 		text := inner
 		if bytes.IndexByte(inner, '\\') >= 0 {
@@ -364,19 +365,38 @@ func (w *worker) compute(hint output.Hint, gate int, raw []byte) *result {
 				res.text = bytes.Clone(w.raw)
 				res.original(m.ref, 0, len(text))
 				res.tokens = savedTokens(raw, res.text)
-				inner = res.text[1 : len(res.text)-1]
+				inner, text = res.text[1:len(res.text)-1], w.out
 			} else {
 				res.made = made{class: m.class, tool: m.tool}
 			}
 		}
+		breaks = bytes.Count(text, lineFeed)
 	}
-	if w.engine.config.References != ReferenceOff && len(inner) >= runBytes && !oddLineEnds(inner) {
-		w.lines.split(inner)
-		res.lines = w.lines.clone()
-		res.sum = xxhash.Sum64(inner)
+	if w.engine.config.References != ReferenceOff && len(inner) >= runBytes {
+		w.split(res, inner, breaks)
 	}
 	return res
 }
+
+// split finds the lines of inner, what goes out, for result res. breaks is how
+// many line ends the text that inner stands for has, -1 if nobody knows. Text
+// with line ends that are written in an unusual way gets no lines.
+func (w *worker) split(res *result, inner []byte, breaks int) {
+	if breaks < 0 && oddLineEnds(inner) {
+		return
+	}
+	res.sum = xxhash.Sum64(inner)
+	if breaks == 0 {
+		res.lines.one(inner, res.sum)
+		return
+	}
+	w.lines.split(inner)
+	if breaks < 0 || w.lines.len() == breaks+1 {
+		res.lines = w.lines.clone()
+	}
+}
+
+var lineFeed = []byte{'\n'}
 
 func (w *worker) task(hint output.Hint, gate int) task {
 	return task{hint: hint, gate: gate, kept: w.engine.config.Originals.Keeps, strict: w.engine.config.RequireOriginals}

@@ -148,30 +148,23 @@ func (t *tabler) find() {
 }
 
 // spaced reports whether there is white space between the tokens of the text
-// that was parsed last, or around them.
+// that was parsed last, or around them: then it is longer than its literals,
+// brackets, commas and colons. Of those last there is one less in each array or
+// object than it has nodes, unless it has none.
 func (t *tabler) spaced() bool {
 	d := &t.doc
-	src, at := d.Source(), 0
-	for r := jsonspan.Ref(0); int(r) < d.Nodes(); r++ {
-		s := d.Span(r)
-		if hasSpace(src[at:s.Start]) {
-			return true
-		}
-		if at = s.End; d.Kind(r) >= jsonspan.Array {
-			at = s.Start + 1
-		}
-	}
-	return hasSpace(src[at:])
-}
-
-// hasSpace reports whether there is white space in what stands between tokens.
-func hasSpace(text []byte) bool {
-	for _, c := range text {
-		if c <= ' ' {
-			return true
+	size := d.Nodes() - 1
+	for r := range jsonspan.Ref(d.Nodes()) {
+		switch {
+		case d.Kind(r) < jsonspan.Array:
+			size += d.Span(r).Len()
+		case d.First(r) != jsonspan.None:
+			size += len("[]") - 1
+		default:
+			size += len("[]")
 		}
 	}
-	return false
+	return size != len(d.Source())
 }
 
 // value appends the value r without white space. If n is not nil, a placeholder
