@@ -43,14 +43,6 @@ func (l *encodedLines) split(text []byte) {
 	}
 }
 
-// one makes l the one line that text is; sum is its hash.
-func (l *encodedLines) one(text []byte, sum uint64) {
-	if sum |= 1; markerLike(text) {
-		sum = 0
-	}
-	*l = encodedLines{ends: []uint32{uint32(len(text))}, hashes: []uint64{sum}}
-}
-
 // escapes reports whether text ends with a backslash that escapes what follows.
 func escapes(text []byte) bool {
 	i := len(text)
@@ -66,11 +58,14 @@ func (l *encodedLines) add(line []byte, end int) {
 }
 
 // hashLine is 0 for a line that looks like a marker, else not 0.
-func hashLine(line []byte) uint64 {
+func hashLine(line []byte) uint64 { return hashOf(line, xxhash.Sum64(line)) }
+
+// hashOf is hashLine of a line whose sum is known.
+func hashOf(line []byte, sum uint64) uint64 {
 	if markerLike(line) {
 		return 0
 	}
-	return xxhash.Sum64(line) | 1
+	return sum | 1
 }
 
 // markerLike is marker.Is for an encoded line. White space around a marker may

@@ -42,6 +42,10 @@ type result struct {
 	lines encodedLines
 	sum   uint64
 
+	// end and hash hold the lines of a text of one line.
+	end  [1]uint32
+	hash [1]uint64
+
 	tokens int // that it saves, an estimate
 
 	// originals are the pieces of the decoded text that are to be kept.
@@ -68,6 +72,9 @@ type worker struct {
 	lines    encodedLines
 	regions  []region
 	offsets  []int
+
+	// Results that nobody remembers: those in use, and those to be used again.
+	lent, free []*result
 
 	engine *Engine
 	tenant string
@@ -329,8 +336,31 @@ func (w *worker) recall(hint output.Hint, raw []byte) *result {
 		return res
 	}
 	res := w.compute(hint, gate, raw)
-	w.engine.memo.Put(salt, raw, res, res.size())
+	if !res.quick {
+		w.engine.memo.Put(salt, raw, res, res.size())
+	}
 	return res
+}
+
+// borrow returns a result for the time of the request.
+func (w *worker) borrow() *result {
+	if n := len(w.free); n > 0 {
+		w.lent = append(w.lent, w.free[n-1])
+		w.free = w.free[:n-1]
+	} else {
+		w.lent = append(w.lent, new(result))
+	}
+	return w.lent[len(w.lent)-1]
+}
+
+// takeBack ends the time of the results that were borrowed.
+func (w *worker) takeBack() {
+	for _, res := range w.lent {
+		*res = result{}
+	}
+	w.free = append(w.free, w.lent...)
+	clear(w.lent)
+	w.lent = w.lent[:0]
 }
 
 // saltOf tells apart what the memo must not mix up.
@@ -346,7 +376,7 @@ func saltOf(hint output.Hint, gate int) uint64 {
 const userSalt = 2
 
 func (w *worker) compute(hint output.Hint, gate int, raw []byte) *result {
-	res := new(result)
+	res := w.borrow()
 	inner := raw[1 : len(raw)-1]
 	breaks := -1 // line ends of the text that inner stands for, -1 if not known
 	if len(inner) >= gate && !hint.File {
@@ -370,7 +400,13 @@ func (w *worker) compute(hint output.Hint, gate int, raw []byte) *result {
 				res.made = made{class: m.class, tool: m.tool}
 			}
 		}
-		breaks = bytes.Count(text, lineFeed)
+		if breaks = 0; !m.quick {
+			breaks = bytes.Count(text, lineFeed)
+		}
+	}
+	if !res.quick {
+		kept := *res // for good
+		res = &kept
 	}
 	if w.engine.config.References != ReferenceOff && len(inner) >= runBytes {
 		w.split(res, inner, breaks)
@@ -387,7 +423,7 @@ func (w *worker) split(res *result, inner []byte, breaks int) {
 	}
 	res.sum = xxhash.Sum64(inner)
 	if breaks == 0 {
-		res.lines.one(inner, res.sum)
+		res.lines = encodedLines{ends: append(res.end[:0], uint32(len(inner))), hashes: append(res.hash[:0], hashOf(inner, res.sum))}
 		return
 	}
 	w.lines.split(inner)

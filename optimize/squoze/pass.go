@@ -29,6 +29,7 @@ func (p *Pass) Apply(d *optimize.Draft) optimize.Outcome {
 	w.engine, w.tenant, w.report, w.detail, w.draft = p.engine, p.tenant, p.report, p.detail, d
 	out := w.run()
 	w.refs.reset()
+	w.takeBack()
 	w.engine, w.tenant, w.report, w.draft = nil, "", nil, nil
 	if len(d.Req.Doc.Source()) <= maxPooled {
 		workers.Put(w)

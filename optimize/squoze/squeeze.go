@@ -54,6 +54,7 @@ type made struct {
 	step  Step   // the last one that changed it, StepNone: it stays as it is
 	ref   string // reference to the original, "" if none is needed or it is not kept
 	lossy bool   // lines were elided
+	quick bool   // found out in less time than it takes to remember it
 }
 
 // squeezer works on single texts. It keeps its memory.
@@ -119,6 +120,11 @@ func (s *squeezer) once(dst, text []byte, t *task) ([]byte, made) {
 				src, m.step = clean, StepTerminal
 			}
 		}
+	}
+	if len(src) > 0 && (src[0] == '{' || src[0] == '[') && !promises(src) {
+		// A text of one line has nothing else to lose.
+		m.class, m.tool, m.quick = output.JSON, t.hint.Tool, m.step == StepNone
+		return s.plain(dst, src, m)
 	}
 	if s.tab.parse(src) {
 		// What is one JSON value and no file is class JSON, whatever the call.

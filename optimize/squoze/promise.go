@@ -1,0 +1,176 @@
+package squoze
+
+import "bytes"
+
+// Most JSON that saves nothing as a table shows that in a few of its rows.
+// Reading those costs a tenth of parsing the whole text.
+const (
+	// leastPromise is the saving, in percent, below which a sample says that
+	// there is no table in a text. It takes tableSaving to have one, so rows
+	// may differ a good deal from each other before the sample is wrong; what it
+	// gets wrong stays as it is.
+	leastPromise = 28
+
+	promiseBytes = 4 << 10 // the smallest text that is sampled
+	promiseHead  = 1 << 10 // how far in the first row must begin
+	promiseRows  = 6       // rows read at each place
+	maxPromise   = 16      // columns
+)
+
+// promises reports whether text, which begins with a bracket or brace, has to be
+// parsed: it may be shorter as a table, or without white space. It is false
+// only for a text that is one array of alike objects, give or take an eighth of
+// it, whose rows save too little at its start, in its middle and near its end.
+// Whether what stands between them is valid JSON makes no difference: a text of
+// one line has nothing else to lose.
+func promises(text []byte) bool {
+	if len(text) < promiseBytes || bytes.IndexByte(text, '\n') >= 0 {
+		return true
+	}
+	at := bytes.Index(text[:promiseHead], []byte("[{\""))
+	if at < 0 {
+		return true
+	}
+	var s rowSample
+	if at = s.read(text, at+1, promiseRows); at < 0 {
+		return true
+	}
+	name := s.names[0]
+	for _, from := range [...]int{len(text) / 2, len(text) / 8 * 7} {
+		if at = max(at, from); at >= len(text) {
+			return true
+		}
+		next := rowStart(text[at:], name)
+		if next < 0 {
+			return true
+		}
+		if at = s.read(text, at+next, promiseRows/2); at < 0 {
+			return true
+		}
+	}
+	kept := 0
+	for i := range s.columns {
+		if s.differs[i] {
+			kept += s.sizes[i] + 1 // and a bar or a line end
+		}
+	}
+	return (s.total-kept)*100 >= s.total*leastPromise
+}
+
+// rowStart is where the next object begins whose first key is name, quotes and
+// colon included; -1 if there is none.
+func rowStart(text, name []byte) int {
+	for at := 0; ; {
+		i := bytes.Index(text[at:], []byte("},{\""))
+		if i < 0 {
+			return -1
+		}
+		at += i + len("},")
+		if bytes.HasPrefix(text[at+1:], name) {
+			return at
+		}
+	}
+}
+
+// rowSample is what some objects of an array have in common.
+type rowSample struct {
+	columns int
+	names   [maxPromise][]byte // with quotes and colon
+	values  [maxPromise][]byte // of the first row
+	sizes   [maxPromise]int    // of all values
+	differs [maxPromise]bool
+	total   int // bytes of all rows, with the commas behind them
+}
+
+// read reads n objects that stand one behind the other from at on, and returns
+// the offset behind them. It is -1 if there are fewer, if they do not have the
+// same keys in the same order, or if there is white space between their tokens.
+func (s *rowSample) read(text []byte, at, n int) int {
+	for range n {
+		from := at
+		if at >= len(text) || text[at] != '{' {
+			return -1
+		}
+		at++
+		column := 0
+		for {
+			end := stringEndAt(text, at)
+			if end < 0 || end >= len(text) || text[end] != ':' || column == maxPromise {
+				return -1
+			}
+			name := text[at : end+1]
+			at = valueEndAt(text, end+1)
+			if at < 0 || at >= len(text) {
+				return -1
+			}
+			value := text[end+1 : at]
+			switch {
+			case s.total == 0:
+				s.names[column], s.values[column] = name, value
+			case column >= s.columns || !bytes.Equal(name, s.names[column]):
+				return -1
+			default:
+				s.differs[column] = s.differs[column] || !bytes.Equal(value, s.values[column])
+			}
+			s.sizes[column] += len(value)
+			if value[0] == '"' {
+				s.sizes[column] -= len(`""`)
+			}
+			column++
+			if text[at] == '}' {
+				break
+			}
+			if text[at] != ',' {
+				return -1
+			}
+			at++
+		}
+		if s.total > 0 && column != s.columns {
+			return -1
+		}
+		s.columns = column
+		if at++; at >= len(text) || text[at] != ',' {
+			return -1
+		}
+		at++
+		s.total += at - from
+	}
+	return at
+}
+
+// stringEndAt is the offset behind the string that begins at i, -1 if there is
+// none.
+func stringEndAt(text []byte, i int) int {
+	if i >= len(text) || text[i] != '"' {
+		return -1
+	}
+	for i++; i < len(text); i++ {
+		n := bytes.IndexByte(text[i:], '"')
+		if n < 0 {
+			return -1
+		}
+		i += n
+		if !escapes(text[:i]) {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// valueEndAt is the offset behind the value that begins at i, -1 if there is none
+// or if it is no scalar.
+func valueEndAt(text []byte, i int) int {
+	if i >= len(text) {
+		return -1
+	}
+	switch c := text[i]; {
+	case c == '"':
+		return stringEndAt(text, i)
+	case c == '-' || isDigit(c) || 'a' <= c && c <= 'z':
+		for i < len(text) && (byteClass[text[i]] != otherByte || text[i] == '-' || text[i] == '+' || text[i] == '.') {
+			i++
+		}
+		return i
+	}
+	return -1
+}
