@@ -4,7 +4,8 @@
 //
 // A key is found by a hash under a seed of this process and then compared in
 // full, so neither an accident nor a chosen input can make one text answer for
-// another. What is evicted depends on the seed and on timing; therefore a memo
+// another. A value whose mistake would do no harm can be kept without the text,
+// under a second hash and its length; see PutHash. What is evicted depends on the seed and on timing; therefore a memo
 // may only hold what can be computed again with the same result.
 package memo
 
@@ -39,6 +40,7 @@ const (
 // levels make of the same text.
 type Memo[V any] struct {
 	seed   maphash.Seed
+	second maphash.Seed // of the hashes that stand for texts
 	shards []shard[V]
 }
 
@@ -49,7 +51,7 @@ func New[V any](maxBytes int64) *Memo[V] {
 	for n < maxShards && maxBytes/int64(2*n) >= shardBytes {
 		n *= 2
 	}
-	m := &Memo[V]{seed: maphash.MakeSeed(), shards: make([]shard[V], n)}
+	m := &Memo[V]{seed: maphash.MakeSeed(), second: maphash.MakeSeed(), shards: make([]shard[V], n)}
 	for i := range m.shards {
 		s := &m.shards[i]
 		s.budget = max(maxBytes, 0) / int64(n)
@@ -82,7 +84,7 @@ func (m *Memo[V]) Get(salt uint64, raw []byte) (V, bool) {
 	s.mu.RUnlock()
 	// An entry's key and value never change, so the comparison, which may be
 	// long, needs no lock.
-	if e == nil || e.salt != salt || !bytes.Equal(e.raw, raw) {
+	if e == nil || e.salt != salt || !m.same(e, raw) {
 		var none V
 		return none, false
 	}
@@ -90,6 +92,27 @@ func (m *Memo[V]) Get(salt uint64, raw []byte) (V, bool) {
 		e.freq.CompareAndSwap(f, f+1) // losing the race loses one hit of the count
 	}
 	return e.value, true
+}
+
+// same reports whether raw is the key of e.
+func (m *Memo[V]) same(e *entry[V], raw []byte) bool {
+	if e.hashed {
+		return e.length == len(raw) && e.check == maphash.Bytes(m.second, raw)
+	}
+	return bytes.Equal(e.raw, raw)
+}
+
+// PutHash is Put without a copy of raw, for values with which a mistake would do
+// no harm: of raw it keeps the length and 128 bits of hashes under seeds of this
+// process, so that there is no hope of one. It costs raw one more hash here and
+// in each Get that finds it, and no memory that grows with it.
+func (m *Memo[V]) PutHash(salt uint64, raw []byte, v V) {
+	h := m.hash(salt, raw)
+	s := m.shard(h)
+	if overhead > s.budget/2 {
+		return
+	}
+	s.put(&entry[V]{hash: h, salt: salt, hashed: true, check: maphash.Bytes(m.second, raw), length: len(raw), value: v, cost: overhead})
 }
 
 // Put stores v, whose own memory is size bytes, under salt and raw, replacing
@@ -137,7 +160,11 @@ type entry[V any] struct {
 	raw   []byte
 	value V
 	cost  int64
-	freq  atomic.Uint32 // hits since it came in or last survived, at most maxFreq
+	// Of a key that is kept as its hashes only, raw is nil.
+	hashed bool
+	check  uint64
+	length int
+	freq   atomic.Uint32 // hits since it came in or last survived, at most maxFreq
 
 	in           *queue[V]
 	newer, older *entry[V]

@@ -70,14 +70,16 @@ func (s *scratch) shorten(level Level, hint output.Hint, text, dst []byte) ([]by
 	if len(text) < p.min {
 		return dst, r
 	}
+	if body := bytes.TrimRight(text, "\r\n"); bytes.IndexByte(body, '\n') < 0 {
+		return s.single(hint, text, len(body), dst, r)
+	}
 	s.lines.Split(text)
 	defer s.lines.Reset()
 	r.Lines = s.lines.Len()
 	r.Class, r.Tool = output.ClassifyLines(hint, &s.lines)
 	switch {
 	case r.Class == output.JSON:
-		dst, r.Changed = s.minify(dst, text)
-		return dst, r
+		return dst, r // written over several lines, for people
 	case r.Lines <= 2*p.edge:
 		return dst, r
 	case r.Class.Failing():
@@ -120,18 +122,29 @@ func (s *scratch) keepEdges(n int) {
 	s.keep.AddRange(end-n, total)
 }
 
-// minify appends a JSON text that stands in one line without white space
-// between its tokens; ok is false if there is none.
-func (s *scratch) minify(dst, text []byte) (out []byte, ok bool) {
-	body := bytes.TrimRight(text, "\r\n")
-	if bytes.IndexByte(body, '\n') >= 0 {
-		return dst, false
+// single shortens a text whose only line is n bytes long: a JSON value loses the
+// white space between its tokens. What has none is not looked at further.
+func (s *scratch) single(hint output.Hint, text []byte, n int, dst []byte, r Report) ([]byte, Report) {
+	r.Lines = 1 + bytes.Count(text[n:], []byte{'\n'})
+	if n == 0 || hint.File {
+		return dst, r
 	}
-	s.compact = jsonspan.Compact(s.compact[:0], body)
-	if len(s.compact) == len(body) {
-		return dst, false
+	switch text[0] {
+	case '{', '[', ' ', '\t':
+	default:
+		return dst, r
 	}
-	return append(append(dst, s.compact...), text[len(body):]...), true
+	s.compact = jsonspan.Compact(s.compact[:0], text[:n])
+	if len(s.compact) == n {
+		return dst, r
+	}
+	s.lines.Split(text)
+	defer s.lines.Reset()
+	if r.Class, r.Tool = output.ClassifyLines(hint, &s.lines); r.Class != output.JSON {
+		return dst, r
+	}
+	r.Changed = true
+	return append(append(dst, s.compact...), text[n:]...), r
 }
 
 // logRecords reports whether newline-delimited JSON is a log: its first lines

@@ -101,7 +101,13 @@ func (p *Pass) change(hint output.Hint, raw []byte) Change {
 			c = Change{text: append(make([]byte, 0, len(b.raw)), b.raw...), tokens: saved, level: r.Level}
 		}
 	}
-	if p.memo != nil {
+	switch {
+	case p.memo == nil:
+	case c.text == nil:
+		// Most texts stay as they are, and most of those are large. If one were
+		// taken for another, it would stay as well.
+		p.memo.PutHash(salt, raw, c)
+	default:
 		p.memo.Put(salt, raw, c, len(c.text))
 	}
 	return c
