@@ -33,9 +33,12 @@ Makes a new secret for a client and prints it together with the line that the
 Caddyfile needs. The line holds only the secret's hash; the secret itself is
 shown once and stored nowhere.
 
-Example:
+Exit status: 0, or 1 if the name cannot be one.
+
+Examples:
 
 	caddy llm-key new alice
+	caddy llm-key new alice --json
 `,
 		CobraFunc: func(cmd *cobra.Command) {
 			cmd.Args = cobra.ExactArgs(2)
@@ -51,11 +54,15 @@ Example:
 		Short: "Shows what llm_gateway did",
 		Long: `
 Asks the running Caddy's admin endpoint for the figures of llm_gateway and
-prints a summary. With --watch it is printed anew every two seconds.
+prints a summary. With --watch it is printed anew every two seconds; with
+--json each time as one line, as GET /llm_gateway/stats answers it.
+
+Exit status: 0, or 1 if Caddy does not run or refuses.
 
 Examples:
 
 	caddy llm-stats --range 24h
+	caddy llm-stats --no-key --json
 	caddy llm-stats --model gpt-5-mini --watch
 `,
 		CobraFunc: func(cmd *cobra.Command) {

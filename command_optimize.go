@@ -82,9 +82,10 @@ while; this prints one byte for byte. With --key only that key's.
 
 Exit status: 0, or 1 if the original is not kept.
 
-Example:
+Examples:
 
 	caddy llm-original krqmzxwvtspn
+	caddy llm-original --key alice krqmzxwvtspn
 `,
 		CobraFunc: func(cmd *cobra.Command) {
 			cmd.Args = cobra.ExactArgs(1)
