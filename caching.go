@@ -368,10 +368,43 @@ func (s *settings) signature() string {
 // store ends the recording of an answer that came to its end. Only a normal
 // return of the handlers behind leads here.
 func (x *exchange) store() {
-	if x.cached == nil || x.cached.Recorder == nil || !x.tee.wroteHeader {
+	if rec := x.recorder(); rec != nil && x.tee.wroteHeader {
+		x.notStored = rec.Commit(x.meter.End())
+	}
+}
+
+// recorder takes in the answer, nil if it is not to be cached.
+func (x *exchange) recorder() *cache.Recorder {
+	if x.cached == nil {
+		return nil
+	}
+	return x.cached.Recorder
+}
+
+// endFeed waits until the client has its whole answer. By then those who share
+// it wait no more. A client that could not be given all is broken off.
+func (x *exchange) endFeed() {
+	rec := x.recorder()
+	if rec == nil {
 		return
 	}
-	x.notStored = x.cached.Recorder.Commit(x.meter.End())
+	err := rec.Drain()
+	x.tee.unfed()
+	if errors.Is(err, cache.ErrPanic) {
+		panic(err)
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// abandonFeed is endFeed for an answer that did not come to its end.
+func (x *exchange) abandonFeed() {
+	if rec := x.recorder(); rec != nil {
+		rec.Abort()
+		_ = rec.Drain() // the client is told by what unwinds the handlers
+		x.tee.unfed()
+	}
 }
 
 // closeCache ends the request's way through the cache.
@@ -393,5 +426,6 @@ func (x *exchange) clientContext() context.Context {
 // followed reports whether others wait for the answer, so that it must go on
 // although its own client is gone.
 func (x *exchange) followed() bool {
-	return x.cached != nil && x.cached.Recorder != nil && x.cached.Recorder.Followed()
+	rec := x.recorder()
+	return rec != nil && rec.Followed()
 }

@@ -442,35 +442,53 @@ func TestReloadUnderLoad(t *testing.T) {
 }
 
 // BenchmarkCache sends one request through to a loopback provider that answers
-// at once, and answers it from the cache: both over one kept connection each,
-// on as many connections as there are processors.
+// at once, has its answer stored anew each time, and answers it from the cache:
+// all over one kept connection each, on as many connections as there are
+// processors. The stream is one of 100 events.
 func BenchmarkCache(b *testing.B) {
+	events := frames(99)
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, chatAnswer)
+		body, _ := io.ReadAll(r.Body)
+		if !strings.Contains(string(body), `"stream":true`) {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, chatAnswer)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, e := range events {
+			io.WriteString(w, e)
+			w.(http.Flusher).Flush()
+		}
 	}))
 	defer upstream.Close()
-	for _, mode := range []string{"through", "hit"} {
-		b.Run(mode, func(b *testing.B) {
-			base := serve(b, "llm_gateway {\ncache exact {\nstore memory 41MiB\n}\n}\nreverse_proxy "+upstream.URL)
-			b.RunParallel(func(pb *testing.PB) {
-				client := &http.Client{Transport: &http.Transport{}}
-				defer client.CloseIdleConnections()
-				for pb.Next() {
-					req, _ := http.NewRequest(http.MethodPost, base+"/v1/chat/completions", strings.NewReader(smallChat))
-					if mode == "through" {
-						req.Header.Set("X-Gateway-Cache", "off")
+	for _, kind := range []string{"json", "stream"} {
+		ask := smallChat
+		if kind == "stream" {
+			ask = streamRequest
+		}
+		for _, mode := range []string{"through", "miss", "hit"} {
+			b.Run(kind+"/"+mode, func(b *testing.B) {
+				base := serve(b, "llm_gateway {\ncache exact {\nstore memory 41MiB\n}\n}\nreverse_proxy "+upstream.URL)
+				var n atomic.Int64
+				b.RunParallel(func(pb *testing.PB) {
+					client := &http.Client{Transport: &http.Transport{}}
+					defer client.CloseIdleConnections()
+					own := strings.Replace(ask, "gpt-5-mini", fmt.Sprint("m", n.Add(1)), 1)
+					for pb.Next() {
+						req, _ := http.NewRequest(http.MethodPost, base+"/v1/chat/completions", strings.NewReader(own))
+						if asked := map[string]string{"through": "off", "miss": "refresh"}[mode]; asked != "" {
+							req.Header.Set("X-Gateway-Cache", asked)
+						}
+						res, err := client.Do(req)
+						if err != nil {
+							b.Error(err)
+							return
+						}
+						io.Copy(io.Discard, res.Body)
+						res.Body.Close()
 					}
-					res, err := client.Do(req)
-					if err != nil {
-						b.Error(err)
-						return
-					}
-					io.Copy(io.Discard, res.Body)
-					res.Body.Close()
-				}
+				})
 			})
-		})
+		}
 	}
 }

@@ -257,6 +257,7 @@ func (x *exchange) passThrough(next caddyhttp.Handler) error {
 // end closes the exchange, also when the handlers behind panicked with
 // http.ErrAbortHandler, which goes on its way.
 func (x *exchange) end() {
+	x.abandonFeed()
 	x.account()
 	x.tellGuard()
 	x.settle()
@@ -280,9 +281,10 @@ func (x *exchange) finish(err error) {
 	if err != nil {
 		return
 	}
-	x.endRewrite()
 	x.returned = true
 	x.store()
+	x.endFeed()
+	x.endRewrite()
 }
 
 // settleOnce settles as soon as the answer is whole, before its last bytes are

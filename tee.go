@@ -2,6 +2,7 @@ package llmgateway
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -14,7 +15,10 @@ import (
 
 // tee is the response writer that the handlers behind the gateway see. It
 // passes every byte on as it comes and watches. It must only be used by the
-// goroutine that serves the request.
+// goroutine that serves the request. The body of an answer that others may
+// share reaches the client through a goroutine of its own, cache.Recorder.Feed;
+// from then on until endFeed only that goroutine touches the response writer
+// below and what deliver uses.
 type tee struct {
 	*caddyhttp.ResponseWriterWrapper
 	x *exchange
@@ -24,6 +28,19 @@ type tee struct {
 	size        int64
 	firstByte   time.Duration // from the request being sent to the first body byte
 	stream      bool          // the answer is an event stream
+	fed         bool          // the feed writes
+	late        http.Header   // what was set in the header meanwhile: trailers
+}
+
+// Header implements http.ResponseWriter.
+func (t *tee) Header() http.Header {
+	if !t.fed {
+		return t.ResponseWriter.Header()
+	}
+	if t.late == nil {
+		t.late = make(http.Header)
+	}
+	return t.late
 }
 
 // WriteHeader adds the gateway's headers to the final response. Informational
@@ -46,7 +63,34 @@ func (t *tee) Write(b []byte) (int, error) {
 	if !t.wroteHeader {
 		t.WriteHeader(http.StatusOK)
 	}
+	if len(b) == 0 {
+		return 0, nil
+	}
 	t.observe(b)
+	if rec := t.x.recorder(); rec != nil {
+		fed, err := rec.Write(b)
+		if err != nil {
+			t.fed = true
+			return 0, err
+		}
+		if fed {
+			t.fed = true
+			return len(b), nil
+		}
+		t.unfed()
+	}
+	return t.deliver(b)
+}
+
+// unfed says that the feed touches the response writer below no more.
+func (t *tee) unfed() {
+	t.fed = false
+	maps.Copy(t.ResponseWriter.Header(), t.late)
+	t.late = nil
+}
+
+// deliver gives the client the next piece of the answer.
+func (t *tee) deliver(b []byte) (int, error) {
 	out := t.x.rewritten(b)
 	t.x.reportBody(out)
 	t.x.captureAnswer(out)
@@ -55,14 +99,19 @@ func (t *tee) Write(b []byte) (int, error) {
 	}
 	n, err := t.ResponseWriter.Write(out)
 	t.size += int64(n)
-	if err != nil && t.x.followed() {
-		return len(b), nil
-	}
 	if err == nil {
 		n = len(b) // whatever it became
 	}
 	return min(n, len(b)), err
 }
+
+// flush flushes what was delivered.
+func (t *tee) flush() error { return http.NewResponseController(t.ResponseWriter).Flush() }
+
+// delivery is the tee as its feed sees it.
+type delivery struct{ t *tee }
+
+func (d delivery) Write(b []byte) (int, error) { return d.t.deliver(b) }
 
 // ReadFrom implements io.ReaderFrom. The promoted method would write past
 // Write.
@@ -75,7 +124,12 @@ func (t *tee) FlushError() error {
 	if !t.wroteHeader {
 		t.WriteHeader(http.StatusOK)
 	}
-	err := http.NewResponseController(t.ResponseWriter).Flush()
+	if rec := t.x.recorder(); rec != nil {
+		if fed, err := rec.Flush(); fed {
+			return err
+		}
+	}
+	err := t.flush()
 	if err != nil && t.x.followed() {
 		return nil
 	}
@@ -95,9 +149,6 @@ func (t *tee) observe(b []byte) {
 	}
 	t.x.meter.Write(b)
 	t.x.settleOnce()
-	if t.x.cached != nil && t.x.cached.Recorder != nil {
-		t.x.cached.Recorder.Write(b)
-	}
 }
 
 // writerOnly hides ReadFrom from io.Copy.
@@ -146,6 +197,7 @@ func (x *exchange) answering(status int, header http.Header) {
 	if x.cached != nil && !x.cached.Answered() {
 		if x.cached.Recorder != nil {
 			x.cached.Recorder.Header(status, header)
+			x.cached.Recorder.Feed(delivery{&x.tee}, x.tee.flush)
 		}
 		x.cached.SetHeaders(header)
 	}

@@ -85,6 +85,20 @@ func RemoveQueryCredentials(rawQuery string) string {
 	return strings.Join(kept, "&")
 }
 
+// QueryCredentials is what RemoveQueryCredentials removes.
+func QueryCredentials(rawQuery string) string {
+	if !HasQueryCredentials(rawQuery) {
+		return ""
+	}
+	var found []string
+	for pair := range strings.SplitSeq(rawQuery, "&") {
+		if name, _ := param(pair); isCarrier(name) {
+			found = append(found, pair)
+		}
+	}
+	return strings.Join(found, "&")
+}
+
 // HasQueryCredentials reports whether a raw query holds a parameter of Carriers,
 // in any letter case.
 func HasQueryCredentials(rawQuery string) bool {

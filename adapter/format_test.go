@@ -155,16 +155,16 @@ func TestCredentials(t *testing.T) {
 	if len(h) != 1 {
 		t.Errorf("left: %v", h)
 	}
-	for query, want := range map[string]string{
-		"":                          "",
-		"alt=sse&x=%2f":             "alt=sse&x=%2f",
-		"key=a":                     "",
-		"b=1&key=a&a=%20&%6bey=z&c": "b=1&a=%20&c",
-		"key":                       "",
-		"API-Key=a&api%5fkey=b&x=1&access_token=c": "x=1",
+	for query, want := range map[string][2]string{
+		"":                          {},
+		"alt=sse&x=%2f":             {"alt=sse&x=%2f", ""},
+		"key=a":                     {"", "key=a"},
+		"b=1&key=a&a=%20&%6bey=z&c": {"b=1&a=%20&c", "key=a&%6bey=z"},
+		"key":                       {"", "key"},
+		"API-Key=a&api%5fkey=b&x=1&access_token=c": {"x=1", "API-Key=a&api%5fkey=b&access_token=c"},
 	} {
-		if got := RemoveQueryCredentials(query); got != want {
-			t.Errorf("%q became %q, want %q", query, got, want)
+		if left, found := RemoveQueryCredentials(query), QueryCredentials(query); left != want[0] || found != want[1] {
+			t.Errorf("%q became %q and %q, want %q", query, left, found, want)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 )
 
 // Options say how a cache works.
@@ -104,16 +106,16 @@ func (c *Cache) nanos() int64 { return c.now().UnixNano() }
 // KeyTenant is the tenant of whoever shows the virtual key called name.
 func (c *Cache) KeyTenant(name string) Tenant { return c.ring.tenantOf(tenantIsKey, name) }
 
-// credentialHeaders are the headers in which clients send a credential.
-var credentialHeaders = [...]string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
-
 // CredentialTenant is the tenant of whoever shows the credentials of a request
 // that is passed on as it is, in a header or in the raw query. All who show
 // none are one tenant.
 func (c *Cache) CredentialTenant(h http.Header, query string) Tenant {
-	var shown [len(credentialHeaders) + 1]string
-	for i, name := range credentialHeaders {
-		if values := h[name]; len(values) == 1 {
+	var shown [len(adapter.Carriers) + 1]string
+	for i, carrier := range adapter.Carriers {
+		if carrier.Header == "" {
+			continue
+		}
+		if values := h[carrier.Header]; len(values) == 1 {
 			shown[i] = values[0]
 		} else if len(values) > 1 {
 			var joined []byte
@@ -123,7 +125,7 @@ func (c *Cache) CredentialTenant(h http.Header, query string) Tenant {
 			shown[i] = string(joined)
 		}
 	}
-	shown[len(credentialHeaders)] = credentialsIn(query)
+	shown[len(shown)-1] = adapter.QueryCredentials(query)
 	return c.ring.tenantOf(tenantIsCredential, shown[:]...)
 }
 

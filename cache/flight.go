@@ -50,8 +50,11 @@ type flight struct {
 	state   flightState
 	changed chan struct{}      // closed at the next change, nil while nobody waits for one
 	waiters int                // clients that want the answer, the leader's included
+	left    bool               // the leader's is not among them any more
 	cancel  context.CancelFunc // ends the provider call
+	own     *feed              // of the leader's client, nil if the leader writes
 
+	joinable    bool // it was entered for others to follow
 	contentType string
 	keep        bool   // whether buf is kept
 	buf         []byte // the answer from base on; bytes once written never change
@@ -88,10 +91,14 @@ func (s *flights) enter(k *requestKey, join bool, limit int) (f *flight, lead bo
 				return nil, false
 			}
 			f.waiters++
+			if f.own != nil {
+				f.own.turn.Broadcast() // the leader need not wait for its client
+			}
 			return f, false
 		}
 	}
 	f = newFlight(s, k, limit)
+	f.joinable = true
 	s.byHash[k.hash] = f
 	return f, true
 }
@@ -148,9 +155,15 @@ func (f *flight) await(ctx context.Context) (flightState, error) {
 	return f.state, nil
 }
 
-// leave counts one client less. When none is left the provider call ends.
-func (f *flight) leave() {
+// leave counts one client less, the leader's own if leader is set. When none
+// is left the provider call ends.
+func (f *flight) leave(leader bool) {
 	f.mu.Lock()
+	if leader && f.left {
+		f.mu.Unlock()
+		return
+	}
+	f.left = f.left || leader
 	f.waiters--
 	last := f.waiters == 0
 	if last && f.cancel != nil {
@@ -162,16 +175,9 @@ func (f *flight) leave() {
 	}
 }
 
-// followed reports whether someone other than the leader's client wants the
-// answer.
-func (f *flight) followed(clientGone bool) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if clientGone {
-		return f.waiters > 0
-	}
-	return f.waiters > 1
-}
+// shared reports whether someone other than the leader's client wants the
+// answer. f.mu is held.
+func (f *flight) shared() bool { return f.waiters > 1 || f.left && f.waiters > 0 }
 
 // expect says what kind of answer comes, of length bytes if that is more than
 // 0, and whether it is kept.
@@ -199,23 +205,31 @@ func (f *flight) refuse(state flightState) {
 	f.unlist()
 }
 
-// write takes in what has come next.
-func (f *flight) write(p []byte) {
+// write takes in what has come next. fed and err are those of Recorder.Write.
+func (f *flight) write(p []byte) (fed bool, err error) {
+	if len(p) == 0 {
+		return false, nil
+	}
 	f.mu.Lock()
 	overflows := false
-	if f.keep && len(p) > 0 {
-		if f.state == pending {
-			f.state = streaming
-		}
-		if f.state == streaming {
-			overflows = f.hold(p)
-			f.wake()
-		}
+	if f.own != nil {
+		// If nobody shares the answer any more, the client catches up first:
+		// what it lacks need not be kept for long.
+		err = f.own.settle()
+	}
+	if err == nil && f.keep && f.state <= streaming {
+		f.state = streaming
+		overflows = f.hold(p)
+		f.wake()
+	}
+	if f.own != nil && err == nil {
+		fed, err = f.own.offer()
 	}
 	f.mu.Unlock()
 	if overflows {
 		f.unlist()
 	}
+	return fed || err != nil, err
 }
 
 // hold appends p to buf. It reports whether the answer has just become too
@@ -233,7 +247,7 @@ func (f *flight) hold(p []byte) (overflows bool) {
 		f.buf = append(f.buf, p...)
 		return false
 	}
-	if f.waiters <= 1 {
+	if !f.shared() {
 		f.keep = false
 		f.release()
 		return true
@@ -324,21 +338,34 @@ func (f *flight) take() ([]byte, Reason) {
 	return f.buf, None
 }
 
-// next returns what stands at pos in the answer, waiting for it if need be.
-// It is valid until the next call. The error is io.EOF at the end.
+// length is how much of the answer has come. f.mu is held.
+func (f *flight) length() int64 { return f.base + int64(len(f.buf)) }
+
+// at returns what stands at pos in the answer, nothing if that is yet to come.
+// It is valid until the next call. f.mu is held.
+func (f *flight) at(pos int64, scratch *[]byte) ([]byte, error) {
+	switch {
+	case pos >= f.length():
+		return nil, nil
+	case pos < f.base:
+		return nil, ErrBehind
+	}
+	piece := f.buf[pos-f.base:]
+	if f.sliding {
+		*scratch = append((*scratch)[:0], piece[:min(len(piece), minWindow)]...)
+		return *scratch, nil
+	}
+	return piece[:len(piece):len(piece)], nil
+}
+
+// next is at, but waits for what is yet to come. The error is io.EOF at the
+// end.
 func (f *flight) next(ctx context.Context, pos int64, scratch *[]byte) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for {
-		if pos < f.base {
-			return nil, ErrBehind
-		}
-		if piece := f.buf[pos-f.base:]; len(piece) > 0 {
-			if f.sliding {
-				*scratch = append((*scratch)[:0], piece[:min(len(piece), minWindow)]...)
-				return *scratch, nil
-			}
-			return piece[:len(piece):len(piece)], nil
+		if piece, err := f.at(pos, scratch); err != nil || len(piece) > 0 {
+			return piece, err
 		}
 		switch f.state {
 		case complete:

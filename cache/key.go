@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"net/http"
-	"net/url"
-	"strings"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
@@ -36,9 +34,6 @@ type Request struct {
 var outputHeaders = []string{
 	"Anthropic-Version", "Anthropic-Beta", "Openai-Beta", "Openai-Organization", "Openai-Project",
 }
-
-// credentialParams are parameters of the query that carry a credential.
-var credentialParams = []string{"key", "api_key", "api-key", "access_token"}
 
 // representation is the shape of answer that the client can read.
 type representation byte
@@ -108,7 +103,7 @@ func (b *keyBuilder) build(r *Request, p *Policy, namespace string, s *seeds, ri
 		}
 	}
 	out = appendField(out, r.Path)
-	out = appendField(out, withoutCredentials(r.Query))
+	out = appendField(out, adapter.RemoveQueryCredentials(r.Query))
 	out = appendField(out, r.Optimizers)
 
 	watch := jsonspan.None
@@ -226,35 +221,4 @@ func representationOf(v *adapter.Request) representation {
 		return eventStreamWithUsage
 	}
 	return eventStream
-}
-
-// withoutCredentials is the raw query without the parameters that carry a
-// credential; what is left keeps its spelling. credentialsIn is those.
-func withoutCredentials(query string) string { return params(query, false) }
-func credentialsIn(query string) string      { return params(query, true) }
-
-func params(query string, credentials bool) string {
-	if query == "" {
-		return ""
-	}
-	var kept []string
-	for param := range strings.SplitSeq(query, "&") {
-		name, _, _ := strings.Cut(param, "=")
-		if decoded, err := url.QueryUnescape(name); err == nil {
-			name = decoded
-		}
-		if containsFold(credentialParams, name) == credentials {
-			kept = append(kept, param)
-		}
-	}
-	return strings.Join(kept, "&")
-}
-
-func containsFold(names []string, name string) bool {
-	for _, n := range names {
-		if strings.EqualFold(n, name) {
-			return true
-		}
-	}
-	return false
 }

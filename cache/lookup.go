@@ -82,7 +82,7 @@ func (c *Cache) Lookup(ctx context.Context, r *Request, p *Policy, d Directives)
 			// The answer may have been stored since find looked.
 			if c.flights.landed.Load() != landed && l.find(ctx, p, d) {
 				f.refuse(failed)
-				f.leave()
+				f.leave(true)
 				return l
 			}
 			return l.lead(ctx, f, r, p, d)
@@ -97,7 +97,7 @@ func (c *Cache) Lookup(ctx context.Context, r *Request, p *Policy, d Directives)
 			c.counts.coalesced.Add(1)
 			return l
 		}
-		f.leave()
+		f.leave(false)
 		if err != nil {
 			l.Outcome, l.Err = Gone, err
 			return l
@@ -190,7 +190,7 @@ func (l *Lookup) Close() {
 		l.Recorder.close()
 	}
 	if l.flight != nil {
-		l.flight.leave()
+		l.flight.leave(false)
 	}
 	c := l.cache
 	*l = Lookup{cache: c, builder: l.builder, near: l.near, text: l.text[:0], scratch: l.scratch[:0]}

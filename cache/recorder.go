@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
@@ -26,7 +25,6 @@ type Recorder struct {
 
 	ctx    context.Context
 	stop   func() bool // stops watching the client
-	gone   atomic.Bool // the client has left the flight
 	reason Reason      // why the answer is not stored
 	length int64       // Content-Length, -1 if there is none
 	seen   int64       // bytes of body
@@ -46,11 +44,7 @@ func newRecorder(client context.Context, c *Cache, f *flight, r *Request, p *Pol
 }
 
 // leave counts the recorder's own client out, once.
-func (r *Recorder) leave() {
-	if !r.gone.Swap(true) {
-		r.flight.leave()
-	}
-}
+func (r *Recorder) leave() { r.flight.leave(true) }
 
 // Context is the context for the provider call. It has the values of the
 // client's, but ends when the last client that wants the answer is gone.
@@ -59,7 +53,11 @@ func (r *Recorder) Context() context.Context { return r.ctx }
 // Followed reports whether another client shares the answer. While one does,
 // the provider call is to go on, although its own client may have gone and
 // writing to it fails.
-func (r *Recorder) Followed() bool { return r.flight.followed(r.gone.Load()) }
+func (r *Recorder) Followed() bool {
+	r.flight.mu.Lock()
+	defer r.flight.mu.Unlock()
+	return r.flight.shared()
+}
 
 // Header takes in the status and the header of the answer, informational ones
 // excepted, as they came from the provider.
@@ -112,13 +110,16 @@ func unfit(status int, h http.Header, stream bool) (Reason, flightState) {
 	return None, failed
 }
 
-// Write takes in what came next of the body, before or after it was written
-// to the client. It keeps a copy.
-func (r *Recorder) Write(p []byte) {
+// Write takes in what came next of the body. It keeps a copy. fed says that
+// the client gets it through the Feed; otherwise the caller writes it. The
+// error is one of the client's connection, or why it gets no more; while
+// others share the answer there is none.
+func (r *Recorder) Write(p []byte) (fed bool, err error) {
 	r.seen += int64(len(p))
-	if r.reason == None {
-		r.flight.write(p)
+	if r.reason != None {
+		return false, nil
 	}
+	return r.flight.write(p)
 }
 
 // Commit says that the answer has come to its clean end, and stores it if
@@ -191,6 +192,7 @@ func (r *Recorder) end(whole bool) {
 // close ends the recorder's part in the flight.
 func (r *Recorder) close() {
 	r.Abort()
+	r.Drain() // the caller has seen the error, if it still wanted to
 	r.stop()
 	r.leave()
 }

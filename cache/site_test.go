@@ -98,10 +98,18 @@ type client struct {
 	*httptest.ResponseRecorder
 	written int
 	pieces  []string
-	fail    atomic.Bool // writing fails, as it does when the client has gone
+	fail    atomic.Bool   // writing fails, as it does when the client has gone
+	stall   chan struct{} // if not nil, writing blocks until it is closed
+	panics  bool          // writing panics
 }
 
 func (c *client) Write(p []byte) (int, error) {
+	if c.stall != nil {
+		<-c.stall
+	}
+	if c.panics {
+		panic("a fault")
+	}
 	if c.fail.Load() {
 		return 0, errors.New("write: broken pipe")
 	}
@@ -183,6 +191,9 @@ func (s *site) serve(out *reply, w *client, r *http.Request, body string) {
 	}
 	if l.Recorder != nil {
 		out.reason = l.Recorder.Commit(t.meter.End())
+		if l.Recorder.Drain() != nil {
+			panic(http.ErrAbortHandler)
+		}
 	}
 }
 
@@ -203,6 +214,7 @@ func (t *tee) WriteHeader(status int) {
 	t.meter.Start(t.format, adapter.IsEventStream(t.Header().Get("Content-Type")))
 	if rec := t.lookup.Recorder; rec != nil {
 		rec.Header(status, t.Header())
+		rec.Feed(t.client, t.client.FlushError)
 	}
 	t.lookup.SetHeaders(t.Header())
 	t.client.WriteHeader(status)
@@ -215,7 +227,11 @@ func (t *tee) Write(p []byte) (int, error) {
 	t.meter.Write(p)
 	rec := t.lookup.Recorder
 	if rec != nil {
-		rec.Write(p)
+		if fed, err := rec.Write(p); err != nil {
+			return 0, err
+		} else if fed {
+			return len(p), nil
+		}
 	}
 	n, err := t.client.Write(p)
 	if err != nil && rec != nil && rec.Followed() {
@@ -225,6 +241,11 @@ func (t *tee) Write(p []byte) (int, error) {
 }
 
 func (t *tee) FlushError() error {
+	if rec := t.lookup.Recorder; rec != nil {
+		if fed, err := rec.Flush(); fed {
+			return err
+		}
+	}
 	err := t.client.FlushError()
 	if err != nil && t.lookup.Recorder != nil && t.lookup.Recorder.Followed() {
 		return nil
