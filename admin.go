@@ -178,8 +178,10 @@ func shutdown(r *http.Request) <-chan struct{} {
 	done, known := stopping.LoadOrStore(server, make(chan struct{}))
 	if !known {
 		server.RegisterOnShutdown(func() {
-			stopping.Delete(server)
-			close(done.(chan struct{}))
+			// A server may be shut down twice.
+			if _, first := stopping.LoadAndDelete(server); first {
+				close(done.(chan struct{}))
+			}
 		})
 	}
 	return done.(chan struct{})
