@@ -118,11 +118,18 @@ type qualitySummary struct {
 	failures             float64 // bytes saved on the case with 200 failures
 	tokensMedian         float64
 	untouched, keptWhole int
+
+	bound    float64 // median of the most that can be saved, of the cases that median is over
+	possible float64 // median of bytes saved of those where as much as the target can be saved at all
 }
+
+// savingTarget is what is promised of the reference's classes, where the engine
+// fires.
+const savingTarget = 0.97
 
 func summarize(outcomes []quality.Outcome) qualitySummary {
 	var s qualitySummary
-	var reference, all, tokens []float64
+	var reference, all, tokens, bounds, possible []float64
 	for i := range outcomes {
 		o := &outcomes[i]
 		s.violations += len(o.Violations)
@@ -147,10 +154,14 @@ func summarize(outcomes []quality.Outcome) qualitySummary {
 			all = append(all, o.SavedBytes)
 			tokens = append(tokens, o.SavedTokens)
 			if o.Reference {
-				reference = append(reference, o.SavedBytes)
+				reference, bounds = append(reference, o.SavedBytes), append(bounds, o.Bound)
+				if o.Bound >= savingTarget {
+					possible = append(possible, o.SavedBytes)
+				}
 			}
 		}
 	}
+	s.bound, s.possible = result.Median(bounds), result.Median(possible)
 	s.median, s.mean, s.tokensMedian = result.Median(reference), result.Median(all), result.Median(tokens)
 	return s
 }
@@ -160,19 +171,20 @@ func qualityOutcome(all []qualityRun, host report.Host) *outcome {
 	o := &outcome{
 		title: "What the engines make of tool output", host: host, data: all,
 		text: []string{"Made-up output of the kinds that coding agents see. Recall: lines and values that a reader needs, found afterwards, of one text in their order. Violations: of valid JSON, pairing, texts that are no tool result, " +
-			"exact counts in markers, never larger, same bytes from every engine and every time, applying twice, a prefix that stays. Cold: an engine that has seen nothing; warm: the same body again. Times in milliseconds."},
+			"exact counts in markers, never larger, same bytes from every engine and every time, applying twice, a prefix that stays. Cold: an engine that has seen nothing; warm: the same body again. Times in milliseconds. At most: " +
+			"the saving of an engine that keeps nothing but what must stay (what no tool returned, needles, values of tables, package changes by name, the only copy of a file) and says nothing about the rest."},
 	}
-	sum := report.Table{Title: "Summary", Head: []string{"engine", "violations", "recall", "fires where expected", "untouched where required", "median saved, reference classes", "median saved, all that fire", "tokens", "200 failures"}}
+	sum := report.Table{Title: "Summary", Head: []string{"engine", "violations", "recall", "fires where expected", "untouched where required", "median saved, reference classes", "at most", "where 97 % can be had", "median saved, all that fire", "tokens", "200 failures"}}
 	for _, run := range all {
 		s := summarize(run.Outcomes)
 		sum.Add(run.Engine, report.Count(s.violations), fmt.Sprintf("%d of %d", s.found, s.needles), fmt.Sprintf("%d of %d", s.fired, s.expected),
-			fmt.Sprintf("%d of %d", s.keptWhole, s.untouched), report.Percent(s.median), report.Percent(s.mean), report.Percent(s.tokensMedian), report.Percent(s.failures))
+			fmt.Sprintf("%d of %d", s.keptWhole, s.untouched), report.Percent(s.median), report.Percent(s.bound), report.Percent(s.possible), report.Percent(s.mean), report.Percent(s.tokensMedian), report.Percent(s.failures))
 	}
 	o.tables = append(o.tables, qualityPromises(all), sum)
 	for _, run := range all {
-		t := report.Table{Title: run.Engine, Head: []string{"case", "expected", "bytes", "sent", "saved", "tokens", "saved", "recall", "violations", "cold p50", "p95", "warm p50", "p95"}, Left: []int{1, 8}}
+		t := report.Table{Title: run.Engine, Head: []string{"case", "expected", "bytes", "sent", "saved", "at most", "tokens", "saved", "recall", "violations", "cold p50", "p95", "warm p50", "p95"}, Left: []int{1, 9}}
 		for _, one := range run.Outcomes {
-			t.Add(one.Case, one.Expected, report.Count(one.Bytes), report.Count(one.SentBytes), report.Percent(one.SavedBytes), report.Count(one.Tokens), report.Percent(one.SavedTokens),
+			t.Add(one.Case, one.Expected, report.Count(one.Bytes), report.Count(one.SentBytes), report.Percent(one.SavedBytes), report.Percent(one.Bound), report.Count(one.Tokens), report.Percent(one.SavedTokens),
 				fmt.Sprintf("%d/%d", one.Found, one.Needles), strings.Join(append(one.Violations, lost(one)...), "; "),
 				report.Millis(one.ColdP50), report.Millis(one.ColdP95), report.Millis(one.WarmP50), report.Millis(one.WarmP95))
 		}
@@ -192,7 +204,8 @@ func qualityPromises(all []qualityRun) report.Table {
 		out = append(out,
 			promise{"squoze: contracts violated", float64(s.violations), 0, true, whole},
 			promise{"squoze: needles lost", float64(s.needles - s.found), 0, true, whole},
-			promise{"squoze: median saving where it fires, reference classes", s.median, 0.97, false, report.Percent},
+			promise{"squoze: median saving where it fires, reference classes", s.median, savingTarget, false, report.Percent},
+			promise{"squoze: the same, where that much can be saved", s.possible, savingTarget, false, report.Percent},
 			promise{"squoze: saving with 200 failures", s.failures, 0.60, false, report.Percent},
 			promise{"squoze: untouched cases changed", float64(s.untouched - s.keptWhole), 0, true, whole})
 	}

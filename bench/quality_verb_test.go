@@ -12,23 +12,23 @@ import (
 
 func TestQualitySummary(t *testing.T) {
 	outcomes := []quality.Outcome{
-		{Case: "a", Reference: true, Expected: "fires", Bytes: 100, SentBytes: 3, SavedBytes: 0.97, Needles: 4, Found: 4},
-		{Case: "200 different failures", Reference: true, Expected: "fires", Bytes: 100, SentBytes: 39, SavedBytes: 0.61, Needles: 10, Found: 9, Lost: []string{"x"}},
+		{Case: "a", Reference: true, Expected: "fires", Bytes: 100, SentBytes: 3, SavedBytes: 0.97, Bound: 0.98, Needles: 4, Found: 4},
+		{Case: "200 different failures", Reference: true, Expected: "fires", Bytes: 100, SentBytes: 39, SavedBytes: 0.61, Bound: 0.8, Needles: 10, Found: 9, Lost: []string{"x"}},
 		{Case: "b", Expected: "fires", Bytes: 100, SentBytes: 100},
 		{Case: "c", Expected: "untouched", Bytes: 100, SentBytes: 99, SavedBytes: 0.01, Violations: []string{"v"}},
 	}
 	s := summarize(outcomes)
-	if s.violations != 1 || s.needles != 14 || s.found != 13 || s.fired != 2 || s.expected != 3 || s.untouched != 1 || s.keptWhole != 0 || s.failures != 0.61 || s.median < 0.789 || s.median > 0.791 || s.mean != 0.61 {
+	if s.violations != 1 || s.needles != 14 || s.found != 13 || s.fired != 2 || s.expected != 3 || s.untouched != 1 || s.keptWhole != 0 || s.failures != 0.61 || s.median < 0.789 || s.median > 0.791 || s.mean != 0.61 || s.bound < 0.889 || s.bound > 0.891 || s.possible != 0.97 {
 		t.Errorf("%+v", s)
 	}
-	if rows := qualityPromises([]qualityRun{{"squoze", outcomes}}).Rows; len(rows) != 5 || rows[0][3] != "missed" || rows[1][2] != "1" || rows[3][3] != "met" {
+	if rows := qualityPromises([]qualityRun{{"squoze", outcomes}}).Rows; len(rows) != 6 || rows[0][3] != "missed" || rows[1][2] != "1" || rows[3][3] != "met" || rows[4][3] != "met" {
 		t.Errorf("targets %v", rows)
 	}
 	o := qualityOutcome([]qualityRun{{"e", outcomes}}, report.Host{})
-	if row := o.tables[1].Rows[0]; row[0] != "e" || row[2] != "13 of 14" || row[8] != "61.0 %" {
+	if row := o.tables[1].Rows[0]; row[0] != "e" || row[2] != "13 of 14" || row[5] != "79.0 %" || row[6] != "89.0 %" || row[7] != "97.0 %" || row[10] != "61.0 %" {
 		t.Errorf("row %v", row)
 	}
-	if row := o.tables[2].Rows[1]; row[7] != "9/10" || row[8] != `lost "x"` {
+	if row := o.tables[2].Rows[1]; row[5] != "80.0 %" || row[8] != "9/10" || row[9] != `lost "x"` {
 		t.Errorf("row %v", row)
 	}
 }

@@ -149,6 +149,7 @@ index 3f1c2aa..9b0d7e1 100644
 	g.line("@@ -100,%d +100,%d @@", 4*entries, 4*entries)
 	for i := range entries {
 		name := fmt.Sprintf("%s-%s-%d", g.noun(), g.noun(), i)
+		g.musts = append(g.musts, fmt.Sprintf("%s %d.%d.0 %[2]d.%[3]d.1", name, i%7, i%13)) // the change by name
 		g.line("     \"node_modules/%s\": {", name)
 		g.line("-      \"version\": \"%d.%d.0\",", i%7, i%13)
 		g.line("+      \"version\": \"%d.%d.1\",", i%7, i%13)

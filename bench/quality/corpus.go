@@ -16,6 +16,10 @@ type Case struct {
 	// unless AnyOrder says that a table or a folded list may hold them.
 	Needles  []string
 	AnyOrder bool
+	// Must are further pieces of the last turn that no engine can do without
+	// under the contracts: the values of a table, package versions that changed, a
+	// file that stands in no other place. See Bound.
+	Must []string
 	// Untouched says that no byte may change.
 	Untouched bool
 	// Below says that it is below the size from which squoze looks at anything
@@ -71,7 +75,9 @@ func one(name, model string, s step, needles []string, e expect) Case {
 
 // generated is a case whose needles are the generator's.
 func generated(name, model, command string, g *gen, e expect) Case {
-	return one(name, model, shell(command, g.text()), g.needles, e)
+	c := one(name, model, shell(command, g.text()), g.needles, e)
+	c.Must = g.musts
+	return c
 }
 
 // Corpus is all cases: first those of the classes that a published corpus
@@ -95,6 +101,8 @@ func referenceCases() []Case {
 		read("planner/plan.go", second),
 		shell("go test ./planner", "ok  \texample.test/shop/planner\t0.112s"),
 	}
+	list := one("JSON list of 800 rows", gpt, step{user: "List them.", tool: "list_orders", args: map[string]int{"limit": 800}, result: api.text()}, api.needles, reorders)
+	list.Must = api.musts
 	var turns [][]byte
 	for n := range session {
 		turns = append(turns, body(adapter.Messages, claude, session[:n+1]))
@@ -110,12 +118,12 @@ func referenceCases() []Case {
 		one("source full of FAILED and PASSED", claude, read("verdict/verdict.go", source(7)), nil, untouched),
 		one("file of test helpers", gpt, read("shop/helpers_test.go", helper(8)), nil, untouched),
 		one("prose about ERROR and FATAL", claude, step{user: "Read it.", tool: "fetch", args: map[string]string{"url": "https://wiki.example.test/incident"}, result: incident(8)}, nil, untouched),
-		one("JSON list of 800 rows", gpt, step{user: "List them.", tool: "list_orders", args: map[string]int{"limit": 800}, result: api.text()}, api.needles, reorders),
+		list,
 		generated("diff with a lock file", claude, "git diff", lock, rewrites),
 		{Name: "test run in the user's own message", Format: adapter.Messages, Model: claude, Turns: [][]byte{body(adapter.Messages, claude, []step{{user: fence}})},
 			Needles: run.needles, Fires: true, Words: []string{before, after}},
 		generated("200 different failures", claude, "go test ./routes", manyFailures(12, 200), reorders),
-		{Name: "session of 4 turns, a file read twice", Format: adapter.Messages, Model: claude, Turns: turns, Needles: []string{"total < 0"}, Fires: true},
+		{Name: "session of 4 turns, a file read twice", Format: adapter.Messages, Model: claude, Turns: turns, Needles: []string{"total < 0"}, Must: []string{first}, Fires: true},
 	}
 }
 

@@ -14,8 +14,10 @@ func apiList(seed uint64, rows int) *gen {
 			g.b.WriteByte(',')
 		}
 		id, amount := fmt.Sprintf("ord_%s", g.hex(10)), 100+g.IntN(90_000)
-		fmt.Fprintf(&g.b, `{"id":%q,"object":"order","created":%d,"status":%q,"currency":"eur","amount":%d,"customer":"cus_%s","livemode":false,"description":null,"metadata":{}}`,
-			id, 1_900_000_000+i*61, g.one("paid", "paid", "paid", "open", "refunded"), amount, g.noun())
+		created, status, customer := 1_900_000_000+i*61, g.one("paid", "paid", "paid", "open", "refunded"), "cus_"+g.noun()
+		fmt.Fprintf(&g.b, `{"id":%q,"object":"order","created":%d,"status":%q,"currency":"eur","amount":%d,"customer":%q,"livemode":false,"description":null,"metadata":{}}`,
+			id, created, status, amount, customer)
+		g.musts = append(g.musts, fmt.Sprintf("%s %d %s %d %s", id, created, status, amount, customer)) // what differs from row to row
 		g.needles = append(g.needles, id)
 	}
 	g.b.WriteString("]}")

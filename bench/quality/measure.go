@@ -25,6 +25,7 @@ type Outcome struct {
 	SentTokens  int     `json:"sent_tokens"`
 	SavedBytes  float64 `json:"saved_bytes_share"`
 	SavedTokens float64 `json:"saved_tokens_share"`
+	Bound       float64 `json:"bound_bytes_share"` // the most that can be saved, see Case.Bound
 
 	Needles int      `json:"needles"`
 	Found   int      `json:"found"`
@@ -87,6 +88,7 @@ func Measure(c *Case, e engine.Engine, opts Options) Outcome {
 	o.Bytes, o.SentBytes = len(before), len(after)
 	o.SavedBytes = share(o.Bytes, o.SentBytes)
 
+	o.Bound, _ = c.Bound() // a body that cannot be read is a violation already
 	for i := range c.Turns {
 		o.Violations = append(o.Violations, contracts(c, c.Turns[i], sent[i])...)
 	}

@@ -12,6 +12,7 @@ type gen struct {
 	b       strings.Builder
 	lines   int // calls of line and keep
 	needles []string
+	musts   []string // what must stay beside the needles, see Case.Must
 }
 
 func newGen(seed uint64) *gen { return &gen{Rand: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))} }
