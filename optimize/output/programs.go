@@ -115,7 +115,7 @@ var programs = table(
 	}}),
 	row("conda mamba gem composer apt apt-get apk dnf yum brew pacman zypper nix-env snap choco winget", program{sub: map[string]program{
 		"install": install, "update": install, "upgrade": install, "require": install, "remove": install, "add": install, "create": install, "env": install,
-		"dump-autoload": install, "list": entries, "search": entries, "info": document, "show": document, "exec": {kind: wraps}, "run": {kind: wraps},
+		"dump-autoload": install, "test": {kind: scripts}, "run-script": {kind: scripts}, "list": entries, "search": entries, "info": document, "show": document, "exec": {kind: wraps}, "run": {kind: wraps},
 	}}),
 	row("bundle", program{sub: map[string]program{"exec": {kind: wraps}, "install": install, "update": install, "": install}}),
 

@@ -45,6 +45,8 @@ const (
 	hexWord  = 8 // from how many letters on it needs no digit
 	podHash  = 8 // the least characters of the hash in a pod's name
 	podTail  = 5 // the characters behind it
+
+	maxAddress = 39 // the longest IPv6 address
 )
 
 // appendShape appends the strict shape of line, which is never longer than the
@@ -172,6 +174,7 @@ func addressLen(text []byte) int {
 		return 0
 	}
 	colons, double, digit := 0, false, false
+	text = text[:min(len(text), maxAddress+1)]
 	for i = 0; i < len(text) && (hexByte(text[i]) || text[i] == ':'); i++ {
 		switch {
 		case text[i] == ':':
@@ -181,7 +184,7 @@ func addressLen(text []byte) int {
 			digit = true
 		}
 	}
-	if i < len(text) && byteClass[text[i]] != otherByte || text[i-1] == ':' || !digit || colons < 5 && !double {
+	if i > maxAddress || i < len(text) && byteClass[text[i]] != otherByte || text[i-1] == ':' || !digit || colons < 5 && !double {
 		return 0
 	}
 	return i

@@ -26,6 +26,11 @@ var worstCases = []struct {
 	{"redraws", "Bash", `{"command":"./run"}`, func(n int) string { return strings.Repeat("\rERRORx", n/7) }},
 	{"backspaces", "Bash", `{"command":"./run"}`, func(n int) string { return strings.Repeat("x", n/2) + strings.Repeat("y\b", n/4) }},
 	{"cursor up", "Bash", `{"command":"./run"}`, func(n int) string { return strings.Repeat("line\n", n/10) + strings.Repeat("\x1b[9Aa\n", n/12) }},
+	{"addresses", "Bash", `{"command":"tail app.log"}`, func(n int) string { return strings.Repeat(strings.Repeat("1:", 500)+"z\n", n/1002) }},
+	{"almost rows", "query", `{}`, func(n int) string {
+		return "[" + rowsOf(9, `{"identifier":%d,"path":"a/%[1]d"}`) + strings.Repeat(`},{"identifiers":`, n/17) + "]"
+	}},
+	{"red lines", "Bash", `{"command":"go test ./..."}`, func(n int) string { return strings.Repeat("\x1b[31ma\x1b[0m\n\x1b[32mb\x1b[0m\nc\n", n/24) }},
 	{"rows", "query", `{}`, func(n int) string {
 		return "[" + rowsOf(n/60, `{"identifier":%d,"state":"open","path":"a/%[1]d"}`) + "]"
 	}},
