@@ -51,7 +51,7 @@ func AddRare(keep *Set, lines *Lines) {
 var rares = sync.Pool{New: func() any { return new(rare) }}
 
 func (r *rare) free() {
-	if cap(r.text) <= maxPooled && cap(r.shapes) <= maxPooled/64 && cap(r.skeletons) <= maxPooled/256 && cap(r.kind) <= maxPooled/4 {
+	if cap(r.text) <= maxPooled && cap(r.shapes) <= maxPooled/64 && cap(r.enums) <= 1<<12 && cap(r.places) <= 1<<14 && cap(r.kind) <= maxPooled/4 {
 		rares.Put(r)
 	}
 }
@@ -100,8 +100,11 @@ type place struct {
 }
 
 func (p *place) add(value uint64, lines int32) {
+	if p.open() {
+		return
+	}
 	p.all += lines
-	for i, v := range p.values[:min(p.used, fewValues)] {
+	for i, v := range p.values[:p.used] {
 		if v == value {
 			p.lines[i] += lines
 			return
@@ -110,7 +113,7 @@ func (p *place) add(value uint64, lines int32) {
 	if p.used < fewValues {
 		p.values[p.used], p.lines[p.used] = value, lines
 	}
-	p.used = min(p.used+1, fewValues+1)
+	p.used++
 }
 
 // open reports whether the place holds names or measurements.
@@ -155,7 +158,9 @@ func (r *rare) read(lines *Lines) {
 	r.lines = 0
 	r.kind, r.shapes, r.text, r.enums = r.kind[:0], r.shapes[:0], r.text[:0], r.enums[:0]
 	r.skeletons, r.places, r.counts = r.skeletons[:0], r.places[:0], r.counts[:0]
+	served := bytes.Contains(lines.Text, httpVersion)
 	var found numbers
+	last := int32(-1) // the shape of the line before
 	for i := range lines.Len() {
 		line := trimRight(lines.Line(i))
 		switch {
@@ -164,7 +169,7 @@ func (r *rare) read(lines *Lines) {
 			continue
 		}
 		r.lines++
-		if goEvent(line) {
+		if line[0] == '{' && goEvent(line) {
 			if !hasJSON(line, "Action", "output") {
 				line = passed // what failed, or never ended, is known
 			} else {
@@ -172,7 +177,7 @@ func (r *rare) read(lines *Lines) {
 			}
 		}
 		switch {
-		case servedWell(line):
+		case served && servedWell(line):
 			found.n = 0
 			r.scratch = append(r.scratch[:0], "served"...)
 		case Passing(line):
@@ -181,13 +186,10 @@ func (r *rare) read(lines *Lines) {
 		default:
 			r.scratch = appendShape(r.scratch[:0], line, &found)
 		}
-		h := xxhash.Sum64(r.scratch)
-		k, ok := r.table[h]
-		if !ok {
-			k = int32(len(r.shapes))
-			r.table[h] = k
-			r.shapes = append(r.shapes, shape{from: int32(len(r.text)), to: int32(len(r.text) + len(r.scratch)), enum: -1, first: found, step: progressing(line)})
-			r.text = append(r.text, r.scratch...)
+		k := last
+		if k < 0 || string(r.text[r.shapes[k].from:r.shapes[k].to]) != string(r.scratch) {
+			k = r.shapeNumber(line, &found)
+			last = k
 		}
 		s := &r.shapes[k]
 		s.count++
@@ -219,7 +221,10 @@ func verdictOf(line []byte) []byte {
 	return line
 }
 
-var passed = []byte("PASS")
+var (
+	passed      = []byte("PASS")
+	httpVersion = []byte(" HTTP/")
+)
 
 // trimEscaped is the JSON text s without the line feed at its end.
 func trimEscaped(s []byte) []byte {
@@ -233,14 +238,27 @@ func trimEscaped(s []byte) []byte {
 // that was served: "GET /path HTTP/1.1" 200.
 func servedWell(line []byte) bool {
 	const near = 2048
-	i := bytes.Index(line[:min(len(line), near)], []byte(` HTTP/`))
+	i := bytes.Index(line[:min(len(line), near)], httpVersion)
 	if i < 0 {
 		return false
 	}
-	for i += len(` HTTP/`); i < len(line) && (isDigit(line[i]) || line[i] == '.'); i++ {
+	for i += len(httpVersion); i < len(line) && (isDigit(line[i]) || line[i] == '.'); i++ {
 	}
 	return byteAt(line, i) == '"' && byteAt(line, i+1) == ' ' && (byteAt(line, i+2) == '2' || byteAt(line, i+2) == '3') &&
 		isDigit(byteAt(line, i+3)) && isDigit(byteAt(line, i+4)) && byteAt(line, i+5) == ' '
+}
+
+// shapeNumber is the number of the shape in r.scratch, which is that of line.
+func (r *rare) shapeNumber(line []byte, found *numbers) int32 {
+	h := xxhash.Sum64(r.scratch)
+	k, ok := r.table[h]
+	if !ok {
+		k = int32(len(r.shapes))
+		r.table[h] = k
+		r.shapes = append(r.shapes, shape{from: int32(len(r.text)), to: int32(len(r.text) + len(r.scratch)), enum: -1, first: *found, step: progressing(line)})
+		r.text = append(r.text, r.scratch...)
+	}
+	return k
 }
 
 func (e *enumeration) add(found *numbers) {

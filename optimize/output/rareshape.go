@@ -1,5 +1,7 @@
 package output
 
+import "slices"
+
 // The shape of a line is what it has in common with others of its kind:
 //
 //   - a number, with the dots, colons, dashes, slashes and commas inside of it
@@ -66,74 +68,107 @@ func appendShape(dst, line []byte, found *numbers) []byte {
 	if len(line) > maxShape {
 		line = line[:maxShape]
 	}
+	from := len(dst)
+	dst = slices.Grow(dst, len(line))[:from+len(line)]
+	out := dst[from:]
+	n := 0
 	for i := 0; i < len(line); {
 		c := line[i]
-		start := i
 		switch shapeClass[c] {
 		case signByte:
 			if c == '\t' || c == '\r' {
 				c = ' '
 			}
-			if n := len(dst); n == 0 || dst[n-1] != c {
-				dst = append(dst, c)
+			if n == 0 || out[n-1] != c {
+				out[n] = c
+				n++
 			}
 			i++
+			continue
 		case letterByte:
-			for i++; i < len(line) && shapeClass[line[i]] == letterByte; i++ {
-			}
-			if i == len(line) || shapeClass[line[i]] == signByte {
-				dst = append(dst, line[start:i]...)
-				continue
-			}
-			turns := 0 // from a digit to a letter
-			for ; i < len(line) && shapeClass[line[i]] != signByte; i++ {
-				if isDigit(line[i-1]) && !isDigit(line[i]) && line[i] != '_' {
-					turns++
+			start := i
+			for {
+				out[n] = c
+				n++
+				if i++; i == len(line) {
+					return dst[:from+n]
 				}
-			}
-			if turns > 1 || i-start >= hexMin && hexadecimal(line[start:i]) {
-				for i+1 < len(line) && line[i] == '-' && shapeClass[line[i+1]] != signByte {
-					for i++; i < len(line) && shapeClass[line[i]] != signByte; i++ {
-					}
-				}
-				dst = append(dst, maskByte)
-				continue // an id has no value to look at
-			}
-			for j := start; j < i; {
-				from := j
-				for ; j < i && !isDigit(line[j]); j++ {
-				}
-				dst = append(dst, line[from:j]...)
-				if from = j; j == i {
+				if c = line[i]; shapeClass[c] != letterByte {
 					break
 				}
-				for ; j < i && isDigit(line[j]); j++ {
-				}
-				dst = append(dst, maskByte)
-				found.add(line[from:j])
 			}
-		default:
-			for i++; i < len(line); i++ {
-				if shapeClass[line[i]] != signByte {
-					continue
-				}
-				switch line[i] {
-				case '.', ':', ',', '-', '/', '+':
-					if i+1 < len(line) && shapeClass[line[i+1]] == digitByte {
-						continue
-					}
-				}
-				break
-			}
-			if i-start == 1 && c == '0' {
-				dst = append(dst, c)
+			if shapeClass[c] == signByte {
 				continue
 			}
-			dst = append(dst, maskByte)
-			found.add(line[start:i])
+			n -= i - start
+			k, end := appendMixed(out[n:], line, start, i, found)
+			n += k
+			i = end
+		default:
+			end := numberEnd(line, i)
+			if end-i == 1 && c == '0' {
+				out[n] = c
+			} else {
+				out[n] = maskByte
+				found.add(line[i:end])
+			}
+			n++
+			i = end
 		}
 	}
-	return dst
+	return dst[:from+n]
+}
+
+// numberEnd is where the number ends that begins at i, with its unit.
+func numberEnd(line []byte, i int) int {
+	for i++; i < len(line); i++ {
+		if shapeClass[line[i]] != signByte {
+			continue
+		}
+		switch line[i] {
+		case '.', ':', ',', '-', '/', '+':
+			if i+1 < len(line) && shapeClass[line[i+1]] == digitByte {
+				continue
+			}
+		}
+		break
+	}
+	return i
+}
+
+// appendMixed writes the shape of the word of letters and digits that begins at
+// start and has its first digit at i. It returns how long that is, and where
+// the word ends.
+func appendMixed(out, line []byte, start, i int, found *numbers) (n, end int) {
+	turns := 0 // from a digit to a letter
+	for ; i < len(line) && shapeClass[line[i]] != signByte; i++ {
+		if isDigit(line[i-1]) && !isDigit(line[i]) && line[i] != '_' {
+			turns++
+		}
+	}
+	if turns > 1 || i-start >= hexMin && hexadecimal(line[start:i]) {
+		for i+1 < len(line) && line[i] == '-' && shapeClass[line[i+1]] != signByte {
+			for i++; i < len(line) && shapeClass[line[i]] != signByte; i++ {
+			}
+		}
+		out[0] = maskByte
+		return 1, i // an id has no value to look at
+	}
+	for j := start; j < i; {
+		from := j
+		for ; j < i && !isDigit(line[j]); j++ {
+		}
+		n += copy(out[n:], line[from:j])
+		if from = j; j == i {
+			break
+		}
+		for ; j < i && isDigit(line[j]); j++ {
+		}
+		out[n] = maskByte
+		n++
+		found.add(line[from:j])
+	}
+	return n, i
 }
 
 // hexadecimal reports whether text consists of hexadecimal digits.
