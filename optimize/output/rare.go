@@ -160,7 +160,12 @@ func (r *rare) read(lines *Lines) {
 	r.skeletons, r.places, r.counts = r.skeletons[:0], r.places[:0], r.counts[:0]
 	served := bytes.Contains(lines.Text, httpVersion)
 	var found numbers
-	last := int32(-1) // the shape of the line before
+	// The last two lines of different shapes: most lines are like one of them.
+	var recent [2]struct {
+		line    []byte
+		numbers numbers
+		shape   int32
+	}
 	for i := range lines.Len() {
 		line := trimRight(lines.Line(i))
 		switch {
@@ -176,20 +181,26 @@ func (r *rare) read(lines *Lines) {
 				line = trimEscaped(jsonText(line, "Output"))
 			}
 		}
+		var k int32
 		switch {
 		case served && servedWell(line):
 			found.n = 0
 			r.scratch = append(r.scratch[:0], "served"...)
+			k = r.shapeNumber(line, &found)
 		case Passing(line):
 			found.n = 0
 			r.scratch = append(r.scratch[:0], verdictOf(line)...)
+			k = r.shapeNumber(line, &found)
+		case recent[0].line != nil && alike(line, recent[0].line, &recent[0].numbers, &found):
+			k = recent[0].shape
+		case recent[1].line != nil && alike(line, recent[1].line, &recent[1].numbers, &found):
+			k = recent[1].shape
+			recent[0], recent[1] = recent[1], recent[0]
 		default:
 			r.scratch = appendShape(r.scratch[:0], line, &found)
-		}
-		k := last
-		if k < 0 || string(r.text[r.shapes[k].from:r.shapes[k].to]) != string(r.scratch) {
 			k = r.shapeNumber(line, &found)
-			last = k
+			recent[1] = recent[0]
+			recent[0].line, recent[0].numbers, recent[0].shape = line, found, k
 		}
 		s := &r.shapes[k]
 		s.count++

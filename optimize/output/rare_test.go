@@ -37,6 +37,42 @@ func TestShape(t *testing.T) {
 	}
 }
 
+// What alike takes for one shape is one, with the same numbers.
+func FuzzAlike(f *testing.F) {
+	f.Add([]byte("2031-04-02T06:00:00.001Z INFO test_450 0x1f done"), []byte("2031-04-03T06:00:00.071Z INFO test_451 0x1f done"))
+	f.Add([]byte("a 7 b"), []byte("a 0 b"))
+	f.Add([]byte("abcdef1"), []byte("abcdef12"))
+	f.Add([]byte("a1b22c-4 7"), []byte("a1b23c-4 9.5s"))
+	f.Add([]byte("1 2 3 4 5 6 7 8 9"), []byte("1 2 3 4 5 6 7 8 10"))
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		var was, found, want numbers
+		shape := string(appendShape(nil, a, &was))
+		if !alike(b, a, &was, &found) {
+			return
+		}
+		if got := string(appendShape(nil, b, &want)); got != shape || found != want {
+			t.Errorf("%q and %q: %q and %q, numbers %+v and %+v", a, b, shape, got, found, want)
+		}
+	})
+}
+
+func TestAlike(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"took 3 ms", "took 417 ms", true}, {"took 3 ms", "took 1.5 ms", true}, {"took 3ms", "took 3.5us", true}, {"test_450 P", "test_451 P", true},
+		{"code=2", "code=0", false}, {"code=0", "code=2", false}, {"test_450 P", "test_450 F", false}, {"a 3", "a 3 b", false}, {"a 3 b", "a 3", false},
+		{"test_9 P", "test_10 P", false}, {"same", "same", true}, {"", "", true},
+	} {
+		var was, found numbers
+		appendShape(nil, []byte(c.a), &was)
+		if got := alike([]byte(c.b), []byte(c.a), &was, &found); got != c.want {
+			t.Errorf("%q, %q: %v, want %v", c.a, c.b, got, c.want)
+		}
+	}
+}
+
 func FuzzShape(f *testing.F) {
 	f.Add([]byte("2031-04-02T06:00:00.001Z INFO test_450 a1b2c3-4 = 0x1f"))
 	f.Add([]byte("0"))

@@ -43,22 +43,66 @@ const (
 	maxShape = 512
 )
 
-// numbers are the values that a shape hides: hashes of the first ones.
+// numbers are the values that a shape hides: hashes of the first ones, and where
+// they stand in the line.
 type numbers struct {
-	value [maxNumbers]uint32
-	n     int
+	value    [maxNumbers]uint32
+	from, to [maxNumbers]uint16
+	mixed    [maxNumbers]bool // part of a word of letters and digits
+	n        int
 }
 
-func (n *numbers) add(text []byte) {
+func (n *numbers) add(line []byte, from, to int, mixed bool) {
 	if n.n == maxNumbers {
 		return
 	}
 	h := uint32(2166136261)
-	for _, c := range text {
+	for _, c := range line[from:to] {
 		h = (h ^ uint32(c)) * 16777619
 	}
-	n.value[n.n] = h
+	n.value[n.n], n.from[n.n], n.to[n.n], n.mixed[n.n] = h, uint16(from), uint16(to), mixed
 	n.n++
+}
+
+// alike reports whether line is other, whose numbers are was, with other numbers
+// in their places, so that both have one shape. Then it puts those of line into
+// found. It is much cheaper than finding the shape, and does not always see it.
+func alike(line, other []byte, was, found *numbers) bool {
+	if len(line) > maxShape || len(other) > maxShape {
+		return false
+	}
+	found.n = 0
+	i, j := 0, 0
+	for k := range was.n {
+		between := other[j:was.from[k]]
+		if len(line)-i <= len(between) || string(line[i:i+len(between)]) != string(between) {
+			return false
+		}
+		i += len(between)
+		end := i
+		if was.mixed[k] {
+			// As many digits, so that the word is neither more nor less of an id.
+			end += int(was.to[k] - was.from[k])
+			if end > len(line) || end < len(line) && isDigit(line[end]) {
+				return false
+			}
+			for _, c := range line[i:end] {
+				if !isDigit(c) {
+					return false
+				}
+			}
+		} else {
+			if !isDigit(line[i]) {
+				return false
+			}
+			if end = numberEnd(line, i); end-i == 1 && line[i] == '0' {
+				return false
+			}
+		}
+		found.add(line, i, end, was.mixed[k])
+		i, j = end, int(was.to[k])
+	}
+	return string(line[i:]) == string(other[j:])
 }
 
 // appendShape appends the shape of line to dst and puts the numbers in it into
@@ -110,7 +154,7 @@ func appendShape(dst, line []byte, found *numbers) []byte {
 				out[n] = c
 			} else {
 				out[n] = maskByte
-				found.add(line[i:end])
+				found.add(line, i, end, false)
 			}
 			n++
 			i = end
@@ -166,7 +210,7 @@ func appendMixed(out, line []byte, start, i int, found *numbers) (n, end int) {
 		}
 		out[n] = maskByte
 		n++
-		found.add(line[from:j])
+		found.add(line, from, j, true)
 	}
 	return n, i
 }
