@@ -1,6 +1,10 @@
 package output
 
-import "github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
+import (
+	"bytes"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
+)
 
 var (
 	// commandKeys are the arguments in which tools take a command line or an
@@ -28,3 +32,38 @@ func HintOf(args adapter.CallArgs) Hint {
 	path, _ := args.String(pathKeys[:]...)
 	return HintFor(args.Tool(), command, path)
 }
+
+// maxPlain is how long arguments may be for NameNothing to read them.
+const maxPlain = 512
+
+// NameNothing reports whether the arguments of a call, as they stand encoded in
+// a request, name no command and no file, so that HintOf depends on the tool's
+// name alone. When in doubt it is false.
+func NameNothing(raw []byte) bool {
+	if len(raw) > maxPlain || bytes.Contains(raw, unicodeEscape) {
+		return false
+	}
+	for _, key := range hintKeys {
+		if bytes.Contains(raw, key) {
+			return false
+		}
+	}
+	return true
+}
+
+var unicodeEscape = []byte(`\u`)
+
+// hintKeys are the keys that HintOf looks for, without those that hold another.
+var hintKeys = func() (list [][]byte) {
+	all := append(append([]string(nil), commandKeys[:]...), pathKeys[:]...)
+	for i, key := range all {
+		holds := false
+		for j, other := range all {
+			holds = holds || i != j && bytes.Contains([]byte(key), []byte(other)) && (key != other || j < i)
+		}
+		if !holds {
+			list = append(list, []byte(key))
+		}
+	}
+	return list
+}()
