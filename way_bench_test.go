@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
@@ -15,9 +16,18 @@ import (
 // optimizer changes, from ServeHTTP to its end: all that it adds to what Caddy
 // does anyway.
 func BenchmarkWay(b *testing.B) {
+	for _, mode := range []string{"off", "rtk standard", "headroom balanced", "squoze", "caveman lite"} {
+		b.Run(mode, func(b *testing.B) { way(b, mode) })
+	}
+}
+
+func way(b *testing.B, mode string) {
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
 	defer cancel()
 	h := new(Handler)
+	if err := h.UnmarshalCaddyfile(caddyfile.NewTestDispenser("llm_gateway {\noptimize " + mode + "\n}")); err != nil {
+		b.Fatal(err)
+	}
 	if err := h.Provision(ctx); err != nil {
 		b.Fatal(err)
 	}
