@@ -177,12 +177,11 @@ func shutdown(r *http.Request) <-chan struct{} {
 	}
 	done, known := stopping.LoadOrStore(server, make(chan struct{}))
 	if !known {
-		server.RegisterOnShutdown(func() {
-			// A server may be shut down twice.
-			if _, first := stopping.LoadAndDelete(server); first {
-				close(done.(chan struct{}))
-			}
-		})
+		// Caddy may shut one server down twice, after a reload and at its end.
+		server.RegisterOnShutdown(sync.OnceFunc(func() {
+			stopping.Delete(server)
+			close(done.(chan struct{}))
+		}))
 	}
 	return done.(chan struct{})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -249,5 +250,30 @@ func TestMetricsGolden(t *testing.T) {
 	}
 	if seen < 8 {
 		t.Errorf("only %d metrics are exposed", seen)
+	}
+}
+
+// TestLiveOfServerStoppedTwice ends Caddy while the admin endpoint that a live
+// stream was on is being shut down already.
+func TestLiveOfServerStoppedTwice(t *testing.T) {
+	ended := make(chan struct{})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := llmgateway.ServeAdmin(w, r); err != nil {
+			t.Error(err)
+		}
+		close(ended)
+	}))
+	server.Start()
+	t.Cleanup(server.Close)
+	res, err := oneShot.Get(server.URL + "/llm_gateway/live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	for range 3 {
+		if err := server.Config.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
 	}
 }

@@ -63,7 +63,11 @@ func (h *Handler) unmarshal(d *caddyfile.Dispenser, helper *httpcaddyfile.Helper
 	if d.NextArg() {
 		return d.Errf("llm_gateway takes no arguments, got %q", d.Val())
 	}
-	return parseBlock(d, "llm_gateway", handlerDirectives(h, helper))
+	var late checks
+	if err := parseBlock(d, "llm_gateway", handlerDirectives(h, helper, &late)); err != nil {
+		return err
+	}
+	return late.run()
 }
 
 // directives are the subdirectives of a block: the name, and what reads the
@@ -71,13 +75,14 @@ func (h *Handler) unmarshal(d *caddyfile.Dispenser, helper *httpcaddyfile.Helper
 type directives map[string]func(d *caddyfile.Dispenser) error
 
 // handlerDirectives are the subdirectives of llm_gateway.
-func handlerDirectives(h *Handler, helper *httpcaddyfile.Helper) directives {
+func handlerDirectives(h *Handler, helper *httpcaddyfile.Helper, late *checks) directives {
 	optimize := optimizeParser{target: &h.Optimize}
+	seen := newKeyChecks()
 	return directives{
 		"optimize":           optimize.parse,
 		"cache":              once(func(d *caddyfile.Dispenser) error { return parseCache(d, &h.Cache) }),
-		"model":              func(d *caddyfile.Dispenser) error { return parseModel(d, &h.Models) },
-		"key":                func(d *caddyfile.Dispenser) error { return parseKey(d, &h.Keys) },
+		"model":              func(d *caddyfile.Dispenser) error { return parseModel(d, h, late) },
+		"key":                func(d *caddyfile.Dispenser) error { return parseKey(d, &h.Keys, seen) },
 		"limits":             once(func(d *caddyfile.Dispenser) error { return parseLimits(d, &h.Limits) }),
 		"provider":           func(d *caddyfile.Dispenser) error { return parseProvider(d, helper, &h.Providers) },
 		"max_attempts":       once(func(d *caddyfile.Dispenser) error { return parseInt(d, &h.MaxAttempts) }),
@@ -92,11 +97,13 @@ func handlerDirectives(h *Handler, helper *httpcaddyfile.Helper) directives {
 }
 
 // modelDirectives are the subdirectives of model.
-func modelDirectives(m *Model) directives {
+func modelDirectives(h *Handler, m *Model, late *checks) directives {
 	optimize := optimizeParser{target: &m.Optimize}
 	return directives{
 		"optimize": optimize.parse,
 		"provider": once(func(d *caddyfile.Dispenser) error {
+			token := d.Token()
+			late.add(func() error { return h.checkModelProviders(m, token) })
 			if m.Providers = d.RemainingArgs(); len(m.Providers) == 0 {
 				return d.Errf("provider: expected at least one name of a provider")
 			}
@@ -214,12 +221,16 @@ func parseInt(d *caddyfile.Dispenser, target *int) error {
 }
 
 // parseModel reads a model block.
-func parseModel(d *caddyfile.Dispenser, models *[]*Model) error {
+func parseModel(d *caddyfile.Dispenser, h *Handler, late *checks) error {
+	models := &h.Models
 	m := new(Model)
 	line := d.Line()
 	m.Match = d.RemainingArgs()
 	if len(m.Match) == 0 {
 		return d.Errf("model: expected at least one model name or pattern")
+	}
+	if err := checkMatch(m.Match); err != nil {
+		return d.WrapErr(err)
 	}
 	for _, name := range m.Match {
 		for _, other := range *models {
@@ -228,7 +239,7 @@ func parseModel(d *caddyfile.Dispenser, models *[]*Model) error {
 			}
 		}
 	}
-	if err := parseBlock(d, fmt.Sprintf("model (line %d)", line), modelDirectives(m)); err != nil {
+	if err := parseBlock(d, fmt.Sprintf("model (line %d)", line), modelDirectives(h, m, late)); err != nil {
 		return err
 	}
 	*models = append(*models, m)
@@ -304,6 +315,9 @@ func (p *optimizeParser) parse(d *caddyfile.Dispenser) error {
 	params["audit"] = once(func(d *caddyfile.Dispenser) error {
 		if d.NextArg() {
 			return d.Errf("audit takes no arguments, got %q", d.Val())
+		}
+		if level == levelOff {
+			return d.Errf("audit: optimize %s is off", optimizers[i].name)
 		}
 		o.Audit = append(o.Audit, optimizers[i].name)
 		return nil

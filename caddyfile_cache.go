@@ -137,6 +137,7 @@ func parseStore(d *caddyfile.Dispenser, target **CacheStore) error {
 	if len(rest) > 0 {
 		return d.Errf("store %s: unexpected argument %q, expected %s", s.Kind, strings.Join(rest, " "), expected)
 	}
+	token := d.Token()
 	options := directives{
 		"compress": once(func(d *caddyfile.Dispenser) error {
 			if d.NextArg() {
@@ -157,6 +158,9 @@ func parseStore(d *caddyfile.Dispenser, target **CacheStore) error {
 	}
 	if err := parseBlock(d, "store "+s.Kind, options); err != nil {
 		return err
+	}
+	if err := s.check(); err != nil {
+		return at(token).WrapErr(err)
 	}
 	*target = s
 	return nil

@@ -62,6 +62,9 @@ func parseProvider(d *caddyfile.Dispenser, helper *httpcaddyfile.Helper, provide
 	if len(p.URLs) == 0 && p.Format == "" {
 		return d.Errf("provider %s: expected a URL, or a format that has one (%s)", p.Name, strings.Join(provider.PresetNames(), ", "))
 	}
+	if err := p.checkURLs(); err != nil {
+		return at(first).Errf("provider %s: %v", p.Name, err)
+	}
 	if len(rest) > 0 {
 		raw, err := parseReverseProxy(first, rest, helper)
 		if err != nil {
@@ -144,6 +147,11 @@ func parseAPIKey(d *caddyfile.Dispenser, p *Provider) error {
 	if len(secrets) == 0 {
 		return d.Errf("api_key: expected at least one secret")
 	}
+	for _, secret := range secrets {
+		if err := checkAPIKey(secret); err != nil {
+			return d.WrapErr(err)
+		}
+	}
 	key := APIKey{Secret: secrets[0]}
 	hadBlock := false
 	options := directives{
@@ -201,7 +209,7 @@ func parseUSD(d *caddyfile.Dispenser, target *float64) error {
 //		concurrency <n>
 //		budget <usd> daily|monthly
 //	}
-func parseKey(d *caddyfile.Dispenser, keys *[]*Key) error {
+func parseKey(d *caddyfile.Dispenser, keys *[]*Key, seen *keyChecks) error {
 	args := d.RemainingArgs()
 	k := new(Key)
 	switch {
@@ -217,8 +225,12 @@ func parseKey(d *caddyfile.Dispenser, keys *[]*Key) error {
 			return d.Errf("key %s is already specified", k.Name)
 		}
 	}
+	token := d.Token()
 	if err := parseBlock(d, "key", keyDirectives(k)); err != nil {
 		return err
+	}
+	if err := seen.add(k); err != nil {
+		return at(token).WrapErr(err)
 	}
 	*keys = append(*keys, k)
 	return nil

@@ -336,6 +336,9 @@ func parseCapture(d *caddyfile.Dispenser, target **Capture) error {
 	if c.Dir, err = oneArg(d, "a directory"); err != nil {
 		return err
 	}
+	if c.Dir == "" {
+		return d.Errf("capture: expected a directory, got \"\"")
+	}
 	*target = c
 	return parseBlock(d, "capture", directives{
 		"max_size": once(func(d *caddyfile.Dispenser) error { return parseSize(d, &c.MaxSize) }),

@@ -37,3 +37,6 @@ func AdminFields() map[string]map[string]bool {
 	}
 	return out
 }
+
+// ServeAdmin answers a request to the admin API without Caddy around it.
+var ServeAdmin = serveAdmin

@@ -1,6 +1,7 @@
 package llmgateway
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -100,7 +101,7 @@ func openLimiter(store LimitStore, logger *zap.Logger) (*sharedLimiter, error) {
 	case "valkey":
 		options, err := valkey.ParseURL(store.URL)
 		if err != nil {
-			return nil, fmt.Errorf("valkey: expected a URL such as redis://127.0.0.1:6379/0: %w", err)
+			return nil, errors.New("valkey: " + expectedServer) // err shows the URL, and with it a password
 		}
 		options.DisableCache = true
 		options.Dialer.Timeout = access.SharedTimeout
@@ -150,6 +151,9 @@ func parseLimits(d *caddyfile.Dispenser, target **LimitStore) error {
 	case s.Kind == "memory" && len(args) == 1:
 	default:
 		return d.Errf("limits: expected %s", expected)
+	}
+	if err := s.check(); err != nil {
+		return d.WrapErr(err)
 	}
 	*target = s
 	return nil
