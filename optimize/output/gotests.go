@@ -26,7 +26,7 @@ func (k *keeper) beforeFail() {
 	from := k.last
 	for ; from > 0; from-- {
 		line := k.lines.Line(from - 1)
-		if Passing(line) || hasPrefix(line, "FAIL") || hasPrefix(line, "--- ") || progressing(line) {
+		if goVerdict(line) || hasPrefix(line, "go: ") || hasPrefix(line, "=== RUN ") {
 			break
 		}
 	}
@@ -83,15 +83,13 @@ func (k *keeper) goTests() {
 	for i := range n {
 		line := k.lines.Line(i)
 		switch {
-		case hasPrefix(line, "=== "):
+		case goStep(line):
 			rest := line[4:]
 			if word := firstField(rest); string(word) != "PAUSE" {
 				test := tests[xxhash.Sum64(firstField(rest[len(word):]))]
 				keeping = test&failed != 0 || test == began
 			}
-		case hasPrefix(line, "--- ") || hasPrefix(line, "ok  \t") || hasPrefix(line, "FAIL") || hasPrefix(line, "PASS") || hasPrefix(line, "?   \t"):
-			keeping = false
-		case hasPrefix(line, " ") && Passing(line):
+		case goVerdict(line):
 			// The verdict on a subtest is printed with its parent's.
 			keeping = false
 		}
@@ -99,6 +97,42 @@ func (k *keeper) goTests() {
 			k.piece(i, i+1)
 		}
 	}
+}
+
+// goStep reports whether a line of go test -v says which test the next lines
+// belong to.
+func goStep(line []byte) bool {
+	if len(line) < 9 || !hasPrefix(line, "=== ") {
+		return false
+	}
+	switch string(line[4:8]) {
+	case "RUN ", "CONT", "NAME", "PAUS":
+		return true
+	}
+	return false
+}
+
+// goVerdict reports whether a line of go test is the verdict on a test or a
+// package.
+func goVerdict(line []byte) bool {
+	t := line[skipSpaces(line, 0):]
+	if hasPrefix(t, "--- PASS: ") || hasPrefix(t, "--- FAIL: ") || hasPrefix(t, "--- SKIP: ") || hasPrefix(t, "--- BENCH: ") {
+		return true
+	}
+	if len(line) == 0 {
+		return false
+	}
+	switch line[0] {
+	case 'o':
+		return hasPrefix(line, "ok  \t")
+	case '?':
+		return hasPrefix(line, "?   \t")
+	case 'F':
+		return hasPrefix(line, "FAIL\t") || string(trimRight(line)) == "FAIL"
+	case 'P':
+		return string(trimRight(line)) == "PASS"
+	}
+	return false
 }
 
 // firstField is the first word of text.

@@ -27,7 +27,7 @@ func keepRecords(keep *Set, lines *Lines) {
 }
 
 // keepEvents keeps the events of go test -json that say that something failed,
-// all events of tests that failed, and those whose output, put together per
+// all events of tests that failed or have no verdict, and those whose output, put together per
 // package, belongs to a failure.
 func keepEvents(keep *Set, lines *Lines) {
 	type group struct {
@@ -37,6 +37,7 @@ func keepEvents(keep *Set, lines *Lines) {
 	var order []*group // in the order of their first events: maps have none
 	groups := make(map[string]*group)
 	failed := make(map[string]bool)
+	running := make(map[string]bool) // began and have no verdict
 	doc := docPool.Get().(*jsonspan.Doc)
 	defer func() {
 		doc.Reset()
@@ -48,9 +49,15 @@ func keepEvents(keep *Set, lines *Lines) {
 			continue
 		}
 		pkg, test := string(jsonText(line, "Package")), string(jsonText(line, "Test"))
-		if hasJSON(line, "Action", "fail") || hasJSON(line, "Action", "build-fail") {
+		switch string(jsonText(line, "Action")) {
+		case "fail", "build-fail":
 			keep.Add(i)
 			failed[pkg+" "+test] = true
+			delete(running, pkg+" "+test)
+		case "run":
+			running[pkg+" "+test] = true
+		case "pass", "skip":
+			delete(running, pkg+" "+test)
 		}
 		out := jsonText(line, "Output")
 		if out == nil {
@@ -87,6 +94,9 @@ func keepEvents(keep *Set, lines *Lines) {
 				keep.Add(i)
 			}
 		}
+	}
+	for test := range running {
+		failed[test] = true // it hangs, or ended the process
 	}
 	if len(failed) == 0 {
 		return

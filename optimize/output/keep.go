@@ -393,7 +393,7 @@ func (k *keeper) unimportant(i int, line []byte) {
 		k.began(i)
 	case endsTest(line):
 		k.running = -1
-	case line[0] == '=' && hasPrefix(line, "=== "):
+	case line[0] == '=' && hasPrefix(line, "=== RUN "):
 		k.sawRuns = true
 	case underlines(line):
 		// The two lines above are the place and the code; a failure just

@@ -264,14 +264,16 @@ var pytestTitles = [...]string{
 
 // endsHeader reports whether line is the next header of pytest behind one of the
 // given width. What tests write may look like a header too, but it has another
-// width, as pytest's are as wide as the terminal, and another title.
+// width, as pytest's are as wide as the terminal, and another title. A heading
+// that is narrower than any terminal says nothing about widths.
 func endsHeader(line []byte, width int) bool {
 	t := trimRight(line)
 	if !headed(t) || line[0] != '=' {
 		return false
 	}
+	const narrow = 40
 	w := utf8.RuneCount(t)
-	if w >= width-1 && w <= width+1 {
+	if width >= narrow && w >= width-1 && w <= width+1 {
 		return true
 	}
 	if 2*w < width {
