@@ -42,14 +42,11 @@ var limiters = caddy.NewUsagePool()
 type sharedLimiter struct {
 	limiter *access.Limiter
 	journal *access.FileJournal
-	client  valkey.Client
 }
 
 // Destruct implements caddy.Destructor.
 func (s *sharedLimiter) Destruct() error {
-	if s.client != nil {
-		s.client.Close()
-	}
+	s.limiter.Close()
 	if s.journal != nil {
 		return s.journal.Close()
 	}
@@ -105,18 +102,14 @@ func openLimiter(store LimitStore, logger *zap.Logger) (*sharedLimiter, error) {
 		}
 		options.DisableCache = true
 		options.Dialer.Timeout = access.SharedTimeout
-		if s.client, err = valkey.NewClient(options); err != nil {
-			// Limits must hold although the server is away: it is tried again.
-			logger.Error("limits: the server cannot be reached; this process counts on its own until a reload", zap.Error(err))
-			s.client = nil
-		}
-	}
-	s.limiter = access.NewLimiter(journal, time.Now)
-	if s.client != nil {
-		s.limiter.Share(s.client, limitPrefix, access.SharedTimeout, func(err error) {
+		s.limiter = access.NewLimiter(nil, time.Now)
+		// Limits must hold although the server is away: it is tried again.
+		s.limiter.Share(func() (valkey.Client, error) { return valkey.NewClient(options) }, limitPrefix, access.SharedTimeout, func(err error) {
 			logger.Error("limits: the server cannot be reached; this process counts on its own", zap.Error(err))
 		})
+		return s, nil
 	}
+	s.limiter = access.NewLimiter(journal, time.Now)
 	return s, nil
 }
 

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"crypto/rand"
 	"math"
 	"time"
 
@@ -108,8 +109,15 @@ func (l *Limiter) Admit(ctx context.Context, key string, limits Limits, tokens i
 	var err error
 	if l.shared != nil {
 		decision, lease.slot, err = l.shared.admit(ctx, key, limits, tokens, now)
-		if err != nil {
+		if d := decision.Denied; err == nil && d != nil && d.Reason == ConcurrencyLimited && l.shared.settling(ctx) {
+			// The place may be one that this gateway is just giving back.
+			decision, lease.slot, err = l.shared.admit(ctx, key, limits, tokens, now)
+		}
+		switch {
+		case err != nil:
 			l.down(err, now)
+		case l.shared.debts.restart():
+			go l.shared.flush(l) // left from when the server was away
 		}
 	}
 	if l.shared == nil || err != nil {
@@ -124,7 +132,9 @@ func (l *Limiter) Admit(ctx context.Context, key string, limits Limits, tokens i
 
 // Settle ends a lease: tokens is what was really used, negative if that is
 // not known; usd is what it cost. A second call does nothing.
-func (l *Lease) Settle(ctx context.Context, tokens int, usd float64) {
+//
+// With a server it does not wait for it.
+func (l *Lease) Settle(_ context.Context, tokens int, usd float64) {
 	if l == nil || l.done {
 		return
 	}
@@ -134,15 +144,15 @@ func (l *Lease) Settle(ctx context.Context, tokens int, usd float64) {
 		delta = tokens - min(l.tokens, l.taken())
 	}
 	now := l.limiter.now()
+	shared, cost := l.limiter.shared, toMicro(usd)
 	if l.slot == "" {
-		l.limiter.local.settle(l.key, l.limits, delta, toMicro(usd), now)
-		return
+		l.limiter.local.settle(l.key, l.limits, delta, cost, now)
+		if shared == nil || l.limits.Period == "" || cost == 0 {
+			return
+		}
+		delta = 0 // the server did not take the tokens, but the money counts
 	}
-	if err := l.limiter.shared.settle(ctx, l.key, l.limits, delta, toMicro(usd), l.slot, now); err != nil {
-		l.limiter.down(err, now)
-		// What was spent must not be forgotten because the server is away.
-		l.limiter.local.addSpent(l.key, l.limits.Period, toMicro(usd), now)
-	}
+	shared.owe(l.limiter, l.key, l.limits, delta, cost, l.slot, now)
 }
 
 // taken is the most tokens that admission takes at once.
@@ -173,12 +183,33 @@ func NewLimiter(journal Journal, now func() time.Time) *Limiter {
 // SharedTimeout is how long a request waits for the server of shared limits.
 const SharedTimeout = 50 * time.Millisecond
 
-// Share makes l count on the server behind client, with names that start with
-// prefix; while the server does not answer within timeout it counts in this
-// process. onDown is called at most once a minute then.
-func (l *Limiter) Share(client valkey.Client, prefix string, timeout time.Duration, onDown func(error)) {
-	l.shared = &shared{client: client, prefix: prefix, timeout: timeout}
+// Share makes l count on the server that connect reaches, with names that
+// start with prefix; while the server is not there or does not answer within
+// timeout it counts in this process, and tries again every second that brings a
+// request. Share itself tries once, and waits for that. onDown is called at
+// most once a minute while the server is away. Close ends it.
+func (l *Limiter) Share(connect func() (valkey.Client, error), prefix string, timeout time.Duration, onDown func(error)) {
+	l.shared = &shared{link: link{connect: connect}, prefix: prefix, timeout: timeout, id: rand.Text()}
 	l.onDown = onDown
+	l.shared.link.dial()
+	if err := l.shared.link.err; err != nil {
+		now := l.now()
+		l.shared.link.report(err, now)
+		l.down(err, now)
+	}
+}
+
+// Close waits, up to a timeout of the server, for what requests used to be
+// told to it, and closes the connection. Requests that are over later count in
+// this process only.
+func (l *Limiter) Close() {
+	if l.shared == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), l.shared.timeout)
+	defer cancel()
+	l.shared.debts.wait(ctx)
+	l.shared.link.close()
 }
 
 // down reports that the server failed.

@@ -59,10 +59,13 @@ end
 return answer('', 0)
 `)
 
-// settleScript corrects the tokens, adds what was spent and gives the slot
-// back. KEYS as above; ARGV: 1 tpm, 2 delta, 3 spent, 4 lease id, 5 seconds
-// that the sum is kept.
+// settleScript corrects the tokens, adds what was spent and gives slots back,
+// once for each number that a gateway gives out. KEYS as above, and 5 the last
+// number of this gateway; ARGV: 1 tpm, 2 delta, 3 spent, 4 seconds that the sum
+// is kept, 5 number, then the lease ids. A number is remembered for a day.
 var settleScript = valkey.NewLuaScript(`
+if tonumber(redis.call('GET', KEYS[5]) or '0') >= tonumber(ARGV[5]) then return '' end
+redis.call('SET', KEYS[5], ARGV[5], 'EX', 86400)
 local t = redis.call('TIME')
 local now = t[1] * 1000 + t[2] / 1000
 local tpm, delta = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -70,17 +73,19 @@ if tpm > 0 and delta ~= 0 then
   local tat = math.max(tonumber(redis.call('GET', KEYS[2]) or '0'), now) + 60000 * delta / tpm
   redis.call('SET', KEYS[2], string.format('%.3f', math.max(tat, now)), 'PX', math.max(600000, math.ceil(tat - now)))
 end
-redis.call('ZREM', KEYS[3], ARGV[4])
+for i = 6, #ARGV do redis.call('ZREM', KEYS[3], ARGV[i]) end
 if tonumber(ARGV[3]) > 0 then
   redis.call('INCRBY', KEYS[4], ARGV[3])
-  redis.call('EXPIRE', KEYS[4], ARGV[5])
+  redis.call('EXPIRE', KEYS[4], ARGV[4])
 end
 return ''
 `)
 
 // shared counts on a Valkey or Redis server.
 type shared struct {
-	client  valkey.Client
+	link    link
+	debts   debts
+	id      string // of this gateway
 	prefix  string
 	timeout time.Duration // per call
 }
@@ -95,10 +100,23 @@ func (s *shared) keys(key string, p BudgetPeriod, now time.Time) []string {
 // admit takes one request, tokens and a slot, or nothing; it also returns the
 // id of the slot.
 func (s *shared) admit(ctx context.Context, key string, l Limits, tokens int, now time.Time) (Decision, string, error) {
+	client, err := s.link.get(now)
+	if client == nil {
+		return Decision{}, "", err
+	}
+	d, slot, err := s.ask(ctx, client, key, l, tokens, now)
+	if err != nil {
+		s.link.report(err, now)
+	}
+	return d, slot, err
+}
+
+// ask runs the script.
+func (s *shared) ask(ctx context.Context, client valkey.Client, key string, l Limits, tokens int, now time.Time) (Decision, string, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 	defer cancel()
 	id := rand.Text()
-	reply, err := admitScript.Exec(ctx, s.client, s.keys(key, l.Period, now), []string{
+	reply, err := admitScript.Exec(ctx, client, s.keys(key, l.Period, now), []string{
 		strconv.Itoa(l.RPM), strconv.Itoa(l.TPM), strconv.Itoa(tokens), strconv.Itoa(l.Concurrency),
 		strconv.FormatInt(int64(toMicro(l.Budget)), 10), id, strconv.FormatInt(slotLife.Milliseconds(), 10),
 	}).ToArray()
@@ -136,24 +154,24 @@ func (s *shared) admit(ctx context.Context, key string, l Limits, tokens int, no
 	return d, id, nil
 }
 
-// settle ends the lease with the slot id.
-func (s *shared) settle(ctx context.Context, key string, l Limits, delta int, cost microUSD, id string, now time.Time) error {
+// settling waits for the settlements of this gateway that are under way, and
+// reports whether there were any.
+func (s *shared) settling(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 	defer cancel()
-	// Kept for one more period, so that a gateway whose clock is behind still
-	// finds it.
-	start, end := l.Period.bounds(now)
-	keep := int64(2 * end.Sub(start) / time.Second)
-	return settleScript.Exec(ctx, s.client, s.keys(key, l.Period, now), []string{
-		strconv.Itoa(l.TPM), strconv.Itoa(delta), strconv.FormatInt(int64(cost), 10), id, strconv.FormatInt(keep, 10),
-	}).Error()
+	return s.debts.wait(ctx)
 }
 
 // spent is the money spent in the current period.
 func (s *shared) spent(ctx context.Context, key string, p BudgetPeriod, now time.Time) (microUSD, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 	defer cancel()
-	n, err := s.client.Do(ctx, s.client.B().Get().Key(s.keys(key, p, now)[3]).Build()).AsInt64()
+	s.debts.wait(ctx)
+	client, err := s.link.get(now)
+	if client == nil {
+		return 0, err
+	}
+	n, err := client.Do(ctx, client.B().Get().Key(s.keys(key, p, now)[3]).Build()).AsInt64()
 	if valkey.IsValkeyNil(err) {
 		return 0, nil
 	}
