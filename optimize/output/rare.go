@@ -174,13 +174,7 @@ func (r *rare) read(lines *Lines) {
 			continue
 		}
 		r.lines++
-		if line[0] == '{' && goEvent(line) {
-			if !hasJSON(line, "Action", "output") {
-				line = passed // what failed, or never ended, is known
-			} else {
-				line = trimEscaped(jsonText(line, "Output"))
-			}
-		}
+		line = said(line)
 		var k int32
 		switch {
 		case served && servedWell(line):
@@ -236,6 +230,18 @@ var (
 	passed      = []byte("PASS")
 	httpVersion = []byte(" HTTP/")
 )
+
+// said is what a line is judged by: of an event of go test -json what the test
+// wrote.
+func said(line []byte) []byte {
+	if len(line) == 0 || line[0] != '{' || !goEvent(line) {
+		return line
+	}
+	if !hasJSON(line, "Action", "output") {
+		return passed // what failed, or never ended, is known
+	}
+	return trimEscaped(jsonText(line, "Output"))
+}
 
 // trimEscaped is the JSON text s without the line feed at its end.
 func trimEscaped(s []byte) []byte {
@@ -500,7 +506,7 @@ func (r *rare) add(keep *Set, lines *Lines) {
 			if s.rare {
 				keep.Add(i)
 			} else if s.enumRare {
-				r.scratch = appendShape(r.scratch[:0], trimRight(lines.Line(i)), &found)
+				r.scratch = appendShape(r.scratch[:0], said(trimRight(lines.Line(i))), &found)
 				if r.enums[s.enum].rare(&found) {
 					keep.Add(i)
 				}
