@@ -192,3 +192,25 @@ func TestPlantedFailuresStay(t *testing.T) {
 		})
 	}
 }
+
+// The same needle ten times over is no kind of which there are many.
+func TestRepeatedOddLinesStay(t *testing.T) {
+	for _, passing := range passingRuns {
+		hint := output.HintFor("Bash", passing.command, "")
+		for _, needle := range []string{"result=ko id=17", "test_450 F ", "shelf 17 is odd", "code=1", "state=schief 9", "status=2"} {
+			var b strings.Builder
+			for i := range 2000 {
+				if i%200 == 100 {
+					b.WriteString(needle + "\n")
+				}
+				b.WriteString(passing.line(i) + "\n")
+			}
+			for _, level := range []Level{Light, Aggressive} {
+				out, r := Compress(level, hint, []byte(b.String()), nil)
+				if n := strings.Count(string(out), "\n"+needle+"\n"); r.Changed && n != 10 {
+					t.Errorf("%s, %v: %d of ten stay: %q", passing.name, level, n, needle)
+				}
+			}
+		}
+	}
+}
