@@ -2,6 +2,7 @@ package headroom
 
 import (
 	"bytes"
+	"sync"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
@@ -68,7 +69,8 @@ func (w *walk) undrop() {
 // cleared is what is left of a tool result, a JSON string: how many lines and
 // bytes it had as it came, and a reference to it.
 func cleared(encoded []byte) known {
-	text := jsonspan.AppendUnquoted(nil, encoded)
+	buf, text := unquote(encoded)
+	defer unquoted.Put(buf)
 	lines := bytes.Count(text, []byte{'\n'}) + 1
 	// The second number is safe here: nothing stands behind the marker that
 	// could be counted against it.
@@ -79,8 +81,26 @@ func cleared(encoded []byte) known {
 
 // refOf is the reference to an encoded text.
 func refOf(encoded []byte) known {
-	return known{text: []byte(marker.Ref(jsonspan.AppendUnquoted(nil, encoded)))}
+	buf, text := unquote(encoded)
+	defer unquoted.Put(buf)
+	return known{text: []byte(marker.Ref(text))}
 }
+
+// unquoted holds buffers for texts that are only looked at.
+var unquoted = sync.Pool{New: func() any { return new([]byte) }}
+
+// unquote decodes a text into a buffer of unquoted, which is to be given back.
+func unquote(encoded []byte) (buf *[]byte, text []byte) {
+	buf = unquoted.Get().(*[]byte)
+	text = jsonspan.AppendUnquoted((*buf)[:0], encoded)
+	if cap(text) <= maxUnquoted {
+		*buf = text
+	}
+	return buf, text
+}
+
+// maxUnquoted is the largest buffer that is kept.
+const maxUnquoted = 256 << 10
 
 // mark inserts the marker for the dropped messages.
 func (w *walk) mark() {
