@@ -1,6 +1,7 @@
 package llmgateway
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -320,26 +321,55 @@ func (x *exchange) tenant(c *cache.Cache) cache.Tenant {
 // identityWords are what the names of headers that tell who asks have in them.
 // A header that tells nothing of the kind costs a hit; one that is overlooked
 // would give one person's answer to another.
-var identityWords = []string{"auth", "cookie", "token", "key", "user", "jwt", "session", "identity", "secret", "credential", "assertion", "account", "tenant", "email"}
+var identityWords = [][]byte{
+	[]byte("auth"), []byte("cookie"), []byte("token"), []byte("key"), []byte("user"), []byte("jwt"), []byte("session"),
+	[]byte("identity"), []byte("secret"), []byte("credential"), []byte("assertion"), []byte("account"), []byte("tenant"), []byte("email"),
+}
 
 // noIdentity are headers that have such a word and do not tell who asks.
 var noIdentity = map[string]bool{"User-Agent": true, "Sec-Fetch-User": true, "Idempotency-Key": true}
 
+// tellsWho reports whether the header called name, in its canonical form, may
+// tell who asks.
+func tellsWho(name string) bool {
+	if noIdentity[name] {
+		return false
+	}
+	var room [64]byte
+	lower := room[:0]
+	for i := range len(name) {
+		c := name[i]
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		lower = append(lower, c)
+	}
+	for _, word := range identityWords {
+		if bytes.Contains(lower, word) {
+			return true
+		}
+	}
+	return false
+}
+
 // identityOf is a digest of all headers that may tell who asks, "" if there are
 // none beside the credentials that LLM clients send.
 func identityOf(header http.Header) string {
-	var names []string
 	own := false
 	for name := range header {
-		lower := strings.ToLower(name)
-		if noIdentity[name] || !slices.ContainsFunc(identityWords, func(word string) bool { return strings.Contains(lower, word) }) {
-			continue
+		if name != "Authorization" && !slices.Contains(credentialHeaders, name) && tellsWho(name) {
+			own = true
+			break
 		}
-		names = append(names, name)
-		own = own || name != "Authorization" && !slices.Contains(credentialHeaders, name)
 	}
 	if !own {
 		return ""
+	}
+	var names []string
+	for name := range header {
+		if tellsWho(name) {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	sum := sha256.New()

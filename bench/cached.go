@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/bench/load"
@@ -20,7 +22,12 @@ var cacheModes = []mode{
 	{name: result.Off, gateway: []string{"optimize off"}},
 	{name: "exact", gateway: []string{"cache exact {", "\tttl 1h", "}"}},
 	{name: "similar", gateway: []string{"cache similar 0.95 {", "\tttl 1h", "}"}},
+	{name: static, answer: "x"},
 }
+
+// static is Caddy without gateway and upstream that answers as many bytes by
+// itself: what its server and the sockets cost, below which no cache gets.
+const static = "static"
 
 // runCached measures answers from the cache.
 func runCached(ctx context.Context, args []string) error {
@@ -30,6 +37,7 @@ func runCached(ctx context.Context, args []string) error {
 	cell := f.Duration("cell", 4*time.Second, "length of one measurement")
 	rounds := f.Int("rounds", 3, "measurements of each cell")
 	answer := f.Int("answer", 1200, "length of the answer's text in bytes")
+	profileDir := f.String("pprof", "", "folder for a CPU profile of the server in each cell, taken after its last round")
 	profileList := f.String("profiles", "small,large", "profiles of the body")
 	if err := parse(f, args, 0); err != nil {
 		return err
@@ -38,8 +46,14 @@ func runCached(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	modes := slices.Clone(cacheModes)
+	for i := range modes {
+		if modes[i].answer != "" {
+			modes[i].answer = strings.Repeat("x", *answer)
+		}
+	}
 	m := &matrix{
-		modes: cacheModes, profiles: profiles, bodies: []string{repeat}, legs: []proc.Leg{proc.Plain}, cell: *cell,
+		modes: modes, pprof: *profileDir, profiles: profiles, bodies: []string{repeat}, legs: []proc.Leg{proc.Plain}, cell: *cell,
 		settings: result.Settings{Conns: *conns, CellSecs: cell.Seconds(), Rounds: *rounds, WarmUp: 3, AnswerSize: *answer},
 		req:      newRequests(load.Header{Name: "Bench-Answer-Bytes", Value: strconv.Itoa(*answer)}, load.Header{Name: "Authorization", Value: "Bearer sk-bench"}),
 	}
@@ -65,9 +79,11 @@ func cachedOutcome(r *result.Run) *outcome {
 	o := &outcome{
 		title: "Answers from the cache", host: r.Host, data: r,
 		text: []string{fmt.Sprintf("The same request over and over, to an upstream on the same machine that answers at once with %d bytes of text; %d connections, %d rounds of %g s, medians. "+
-			"Forwarded: requests that reached the upstream by requests answered. Times in milliseconds.", s.AnswerSize, s.Conns, s.Rounds, s.CellSecs)},
+			"Forwarded: requests that reached the upstream by requests answered. Times in milliseconds. "+
+			"CPU: processor time of the server for one request, and how many of them one request through to the upstream takes; the requests per second are also those that the load generator and the upstream on the same processors leave room for. "+
+			"%s: Caddy alone that answers as many bytes from its configuration, below which no cache can get.", s.AnswerSize, s.Conns, s.Rounds, s.CellSecs, static)},
 	}
-	t := report.Table{Head: []string{"profile", "mode", "rps", "x plain Caddy", "x off", "hits", "forwarded", "own p50", "p99", "TTFB p50", "p99", "CPU"}, Left: []int{1}}
+	t := report.Table{Head: []string{"profile", "mode", "rps", "x plain Caddy", "x off", "hits", "forwarded", "own p50", "p99", "TTFB p50", "p99", "CPU", "off x"}, Left: []int{1}}
 	var promises []promise
 	for _, g := range groups(r) {
 		for _, mode := range cacheModes {
@@ -78,12 +94,17 @@ func cachedOutcome(r *result.Run) *outcome {
 				continue
 			}
 			q := c.Median
-			row := []string{g.Profile, mode.name, report.Count(q.RPS), "", "", report.Percent(q.Hits), report.Ratio(q.Forwarded), "", "", report.Millis(q.TTFB.P50), report.Millis(q.TTFB.P99), report.Millis(q.CPU)}
+			row := []string{g.Profile, mode.name, report.Count(q.RPS), "", "", report.Percent(q.Hits), report.Ratio(q.Forwarded), "", "", report.Millis(q.TTFB.P50), report.Millis(q.TTFB.P99), report.Millis(q.CPU), ""}
 			if c.Baseline != nil {
 				row[3], row[7], row[8] = report.Ratio(c.Baseline.RPS), report.Millis(q.Overhead.P50), report.Millis(q.Overhead.P99)
 			}
 			if c.Off != nil && mode.name != result.Baseline {
 				row[4] = report.Ratio(c.Off.RPS)
+				if off := r.Find(offKey(k)); off != nil && q.CPU > 0 {
+					row[12] = report.Ratio(off.Median.CPU / q.CPU)
+				}
+			}
+			if c.Off != nil && mode.gateway != nil && mode.name != result.Off {
 				promises = append(promises, promise{fmt.Sprintf("%s, %s: requests per second by the same through to the upstream", mode.name, g.Profile), c.Off.RPS, 5, false, report.Ratio})
 			}
 			t.Add(row...)
@@ -91,4 +112,10 @@ func cachedOutcome(r *result.Run) *outcome {
 	}
 	o.tables = []report.Table{promiseTable(promises), t}
 	return o
+}
+
+// offKey is the cell of k with the gateway's optimizers and cache off.
+func offKey(k result.Key) result.Key {
+	k.Mode = result.Off
+	return k
 }

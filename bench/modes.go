@@ -14,6 +14,8 @@ import (
 type mode struct {
 	name    string
 	gateway []string // lines of llm_gateway; nil: no gateway
+	// answer is what Caddy answers by itself in place of all that.
+	answer string
 	// gated says that the mode looks at nothing as small as the small profile.
 	gated bool
 }

@@ -125,7 +125,7 @@ func (r *rig) start(ctx context.Context, name string, m mode, opts serverOptions
 			continue
 		}
 		s.addr[leg] = addrs[i]
-		cfg.Sites = append(cfg.Sites, proc.Site{Addr: addrs[i], Leg: leg, Upstream: up, CA: r.up.ca, Gateway: m.gateway, Log: opts.log})
+		cfg.Sites = append(cfg.Sites, proc.Site{Addr: addrs[i], Leg: leg, Upstream: up, CA: r.up.ca, Gateway: m.gateway, Answer: m.answer, Log: opts.log})
 	}
 	if s.Process, err = proc.Start(ctx, r.binary, r.dir, name, cfg); err != nil {
 		return nil, err

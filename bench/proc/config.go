@@ -24,6 +24,9 @@ type Site struct {
 	// Gateway holds the lines of the llm_gateway block; nil: no gateway, plain
 	// reverse_proxy.
 	Gateway []string
+	// Answer is what Caddy itself answers to everything, in place of the gateway
+	// and the proxy; "": nothing.
+	Answer string
 	// Log holds the lines of the site's log block; nil: no access log.
 	Log []string
 }
@@ -64,10 +67,15 @@ func (c Config) Caddyfile() string {
 		if s.Log != nil {
 			block(&b, "log", s.Log)
 		}
-		if s.Gateway != nil {
+		switch {
+		case s.Answer != "":
+			fmt.Fprintf(&b, "\theader Content-Type application/json\n\trespond %q\n", s.Answer)
+		case s.Gateway != nil:
 			block(&b, "llm_gateway", s.Gateway)
+			s.proxy(&b)
+		default:
+			s.proxy(&b)
 		}
-		s.proxy(&b)
 		b.WriteString("}\n")
 	}
 	return b.String()

@@ -148,6 +148,7 @@ func TestCaddyfile(t *testing.T) {
 			{Addr: "127.0.0.1:3", Leg: Plain, Upstream: "127.0.0.1:4"},
 			{Addr: "127.0.0.1:5", Leg: TLS, Upstream: "127.0.0.1:6", CA: "/tmp/ca.pem", Gateway: []string{"optimize rtk light"}, Log: []string{"output file /tmp/log"}},
 			{Addr: "127.0.0.1:7", Leg: HTTP2, Upstream: "127.0.0.1:8", CA: "/tmp/ca.pem", Gateway: []string{}},
+			{Addr: "127.0.0.1:9", Leg: Plain, Upstream: "127.0.0.1:4", Answer: "xxx"},
 		},
 	}.Caddyfile()
 	path := filepath.Join("testdata", "config.caddyfile")
