@@ -1,6 +1,7 @@
 package llmgateway
 
 import (
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -62,6 +63,10 @@ func (h *Handler) optimize(x *exchange) *payload {
 	if x.guarded(&apply) {
 		return x.body
 	}
+	if len(x.body.bytes) > 32<<10 {
+		turns <- struct{}{}
+		defer func() { <-turns }()
+	}
 	buf := newBuffer(len(x.body.bytes))
 	x.result = optimize.Run(x.view, passes, buf)
 	if x.result.Body == nil {
@@ -86,6 +91,8 @@ func (h *Handler) optimize(x *exchange) *payload {
 	}
 	return newPayload(x.result.Body)
 }
+
+var turns = make(chan struct{}, runtime.GOMAXPROCS(0))
 
 // audit reports what the optimizers in s would do, and changes nothing.
 func (x *exchange) audit(s settings) {
