@@ -58,7 +58,56 @@ func (a CallArgs) String(keys ...string) (string, bool) {
 // Strings is the decoded value of key if it is an array of strings.
 func (a CallArgs) Strings(key string) ([]string, bool) {
 	d, object := a.object()
-	array := only(d, object, key)
+	return texts(d, only(d, object, key))
+}
+
+// Values are the values of arguments, as CallArgs.Look found them.
+type Values struct {
+	doc  *jsonspan.Doc
+	refs []jsonspan.Ref
+}
+
+// Look finds the values of all keys at once. The result aliases refs, which is
+// as long as keys, and memory of the request.
+func (a CallArgs) Look(keys []string, refs []jsonspan.Ref) Values {
+	const twice = jsonspan.None - 1
+	d, object := a.object()
+	for i := range refs {
+		refs[i] = jsonspan.None
+	}
+	for k := d.First(object); k != jsonspan.None; k = d.Next(k) {
+		for i, key := range keys {
+			switch {
+			case !d.Equal(k, key):
+			case refs[i] == jsonspan.None:
+				refs[i] = d.Value(k)
+			default:
+				refs[i] = twice
+			}
+		}
+	}
+	for i := range refs {
+		if refs[i] == twice {
+			refs[i] = jsonspan.None
+		}
+	}
+	return Values{d, refs}
+}
+
+// String is the decoded value of the i-th key if it is a string. A key that
+// stands twice counts as not there.
+func (v Values) String(i int) (string, bool) {
+	if !v.doc.Is(v.refs[i], jsonspan.String) {
+		return "", false
+	}
+	return v.doc.Text(v.refs[i]), true
+}
+
+// Strings is the decoded value of the i-th key if it is an array of strings.
+func (v Values) Strings(i int) ([]string, bool) { return texts(v.doc, v.refs[i]) }
+
+// texts decodes an array of strings.
+func texts(d *jsonspan.Doc, array jsonspan.Ref) ([]string, bool) {
 	if !d.Is(array, jsonspan.Array) {
 		return nil, false
 	}

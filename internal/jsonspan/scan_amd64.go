@@ -42,3 +42,16 @@ func escapeBlocks(dst, src []byte) (nsrc, ndst int) {
 
 //go:noescape
 func escapeAVX2(dst, src []byte, short *[256]byte) (nsrc, ndst int)
+
+// spaceMasksOf sets out to the masks of the n blocks at the beginning of src.
+func spaceMasksOf(src []byte, n int, out *[spaceBatch]spaceMasks) {
+	if useAVX2 {
+		_ = src[n*blockSize-1]
+		spaceMasksAVX2(&src[0], n, out)
+		return
+	}
+	spaceMasksGo(src, n, out)
+}
+
+//go:noescape
+func spaceMasksAVX2(src *byte, n int, out *[spaceBatch]spaceMasks)

@@ -213,3 +213,45 @@ done:
 	MOVQ CX, flags+32(FP)
 	VZEROUPPER
 	RET
+
+DATA spaceByte<>+0x00(SB)/1, $0x20
+GLOBL spaceByte<>(SB), RODATA|NOPTR, $1
+
+// func spaceMasksAVX2(src *byte, n int, out *[spaceBatch]spaceMasks)
+//
+// SI text, CX blocks left, DI out
+TEXT ·spaceMasksAVX2(SB), NOSPLIT, $0-24
+	MOVQ src+0(FP), SI
+	MOVQ n+8(FP), CX
+	MOVQ out+16(FP), DI
+	VPBROADCASTB quoteByte<>(SB), Y15
+	VPBROADCASTB slashByte<>(SB), Y14
+	VPBROADCASTB spaceByte<>(SB), Y13
+
+masks:
+	TESTQ CX, CX
+	JLE   masked
+	VMOVDQU (SI), Y0
+	VMOVDQU 32(SI), Y1
+	VPCMPEQB Y0, Y15, Y2
+	VPCMPEQB Y1, Y15, Y3
+	MASK(Y2, Y3, AX, BX)
+	MOVQ AX, (DI)
+	VPCMPEQB Y0, Y14, Y2
+	VPCMPEQB Y1, Y14, Y3
+	MASK(Y2, Y3, AX, BX)
+	MOVQ AX, 8(DI)
+	VPMINUB  Y0, Y13, Y2
+	VPMINUB  Y1, Y13, Y3
+	VPCMPEQB Y0, Y2, Y2
+	VPCMPEQB Y1, Y3, Y3
+	MASK(Y2, Y3, AX, BX)
+	MOVQ AX, 16(DI)
+	ADDQ $64, SI
+	ADDQ $24, DI
+	DECQ CX
+	JMP  masks
+
+masked:
+	VZEROUPPER
+	RET

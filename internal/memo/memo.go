@@ -4,8 +4,7 @@
 //
 // A key is found by a hash under a seed of this process and then compared in
 // full, so neither an accident nor a chosen input can make one text answer for
-// another. A value whose mistake would do no harm can be kept without the text,
-// under a second hash and its length; see PutHash. What is evicted depends on the seed and on timing; therefore a memo
+// another. For what may be kept without the text there are Facts. What is evicted depends on the seed and on timing; therefore a memo
 // may only hold what can be computed again with the same result.
 package memo
 
@@ -40,7 +39,6 @@ const (
 // levels make of the same text.
 type Memo[V any] struct {
 	seed   maphash.Seed
-	second maphash.Seed // of the hashes that stand for texts
 	shards []shard[V]
 }
 
@@ -51,7 +49,7 @@ func New[V any](maxBytes int64) *Memo[V] {
 	for n < maxShards && maxBytes/int64(2*n) >= shardBytes {
 		n *= 2
 	}
-	m := &Memo[V]{seed: maphash.MakeSeed(), second: maphash.MakeSeed(), shards: make([]shard[V], n)}
+	m := &Memo[V]{seed: maphash.MakeSeed(), shards: make([]shard[V], n)}
 	for i := range m.shards {
 		s := &m.shards[i]
 		s.budget = max(maxBytes, 0) / int64(n)
@@ -76,15 +74,20 @@ func (m *Memo[V]) shard(h uint64) *shard[V] {
 
 // Get returns what was put under salt and raw. It does not allocate and keeps
 // no reference to raw.
-func (m *Memo[V]) Get(salt uint64, raw []byte) (V, bool) {
-	h := m.hash(salt, raw)
+func (m *Memo[V]) Get(salt uint64, raw []byte) (V, bool) { return m.get(m.hash(salt, raw), salt, raw) }
+
+// GetAt is Get for one who has the key of raw under salt already. All who use
+// the same memo must use keys of the same Facts, or none of them.
+func (m *Memo[V]) GetAt(k Key, salt uint64, raw []byte) (V, bool) { return m.get(k[0], salt, raw) }
+
+func (m *Memo[V]) get(h, salt uint64, raw []byte) (V, bool) {
 	s := m.shard(h)
 	s.mu.RLock()
 	e := s.entries[h]
 	s.mu.RUnlock()
 	// An entry's key and value never change, so the comparison, which may be
 	// long, needs no lock.
-	if e == nil || e.salt != salt || !m.same(e, raw) {
+	if e == nil || e.salt != salt || !bytes.Equal(e.raw, raw) {
 		var none V
 		return none, false
 	}
@@ -94,32 +97,19 @@ func (m *Memo[V]) Get(salt uint64, raw []byte) (V, bool) {
 	return e.value, true
 }
 
-// same reports whether raw is the key of e.
-func (m *Memo[V]) same(e *entry[V], raw []byte) bool {
-	if e.hashed {
-		return e.length == len(raw) && e.check == maphash.Bytes(m.second, raw)
-	}
-	return bytes.Equal(e.raw, raw)
-}
-
-// PutHash is Put without a copy of raw, for values with which a mistake would do
-// no harm: of raw it keeps the length and 128 bits of hashes under seeds of this
-// process, so that there is no hope of one. It costs raw one more hash here and
-// in each Get that finds it, and no memory that grows with it.
-func (m *Memo[V]) PutHash(salt uint64, raw []byte, v V) {
-	h := m.hash(salt, raw)
-	s := m.shard(h)
-	if overhead > s.budget/2 {
-		return
-	}
-	s.put(&entry[V]{hash: h, salt: salt, hashed: true, check: maphash.Bytes(m.second, raw), length: len(raw), value: v, cost: overhead})
-}
-
 // Put stores v, whose own memory is size bytes, under salt and raw, replacing
 // what was there. It copies raw. An entry that would take more than half of a
 // shard's budget is not kept.
 func (m *Memo[V]) Put(salt uint64, raw []byte, v V, size int) {
-	h := m.hash(salt, raw)
+	m.put(m.hash(salt, raw), salt, raw, v, size)
+}
+
+// PutAt is Put for one who has the key of raw under salt already; see GetAt.
+func (m *Memo[V]) PutAt(k Key, salt uint64, raw []byte, v V, size int) {
+	m.put(k[0], salt, raw, v, size)
+}
+
+func (m *Memo[V]) put(h, salt uint64, raw []byte, v V, size int) {
 	s := m.shard(h)
 	cost := int64(len(raw)) + int64(max(size, 0)) + overhead
 	if cost > s.budget/2 {
@@ -160,11 +150,7 @@ type entry[V any] struct {
 	raw   []byte
 	value V
 	cost  int64
-	// Of a key that is kept as its hashes only, raw is nil.
-	hashed bool
-	check  uint64
-	length int
-	freq   atomic.Uint32 // hits since it came in or last survived, at most maxFreq
+	freq  atomic.Uint32 // hits since it came in or last survived, at most maxFreq
 
 	in           *queue[V]
 	newer, older *entry[V]

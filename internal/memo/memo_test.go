@@ -43,51 +43,22 @@ func TestGetReturnsWhatWasPut(t *testing.T) {
 	}
 }
 
-// A key that is kept as its hashes is found as any other, is told apart from
-// others by every byte, and takes no memory of its own.
-func TestPutHash(t *testing.T) {
-	m := New[int](1 << 20)
-	raw := bytes.Repeat([]byte("a long text "), 5000)
-	m.PutHash(7, raw, 1)
-	if n := m.Bytes(); n != overhead {
-		t.Errorf("%d bytes are held, want %d", n, overhead)
+// TestAt puts and gets with keys made elsewhere.
+func TestAt(t *testing.T) {
+	m, f := New[int](1<<20), NewFacts(1)
+	raw := []byte("a text")
+	k := f.Key(7, raw)
+	m.PutAt(k, 7, raw, 1, 0)
+	if v, ok := m.GetAt(k, 7, raw); !ok || v != 1 {
+		t.Errorf("%d %v", v, ok)
 	}
-	if v, ok := m.Get(7, raw); !ok || v != 1 {
-		t.Errorf("Get = %d, %v, want 1, true", v, ok)
-	}
-	if _, ok := m.Get(8, raw); ok {
-		t.Error("found under another salt")
-	}
-	for _, i := range []int{0, 1, 777, len(raw) - 1} {
-		other := bytes.Clone(raw)
-		other[i] ^= 1
-		if _, ok := m.Get(7, other); ok {
-			t.Errorf("found with byte %d changed", i)
+	for _, other := range []struct {
+		salt uint64
+		raw  string
+	}{{8, "a text"}, {7, "b text"}} { // as after a collision
+		if _, ok := m.GetAt(k, other.salt, []byte(other.raw)); ok {
+			t.Errorf("%d %q was taken for another", other.salt, other.raw)
 		}
-	}
-	if _, ok := m.Get(7, raw[:len(raw)-1]); ok {
-		t.Error("found one byte short")
-	}
-	// The same place, another key: an equal first hash is not enough.
-	e := &entry[int]{hash: m.hash(7, []byte("x")), salt: 7, hashed: true, check: 12345, length: 1, value: 9, cost: overhead}
-	m.shard(e.hash).put(e)
-	if v, ok := m.Get(7, []byte("x")); ok {
-		t.Errorf("an equal first hash gives %d", v)
-	}
-	m.Put(7, raw, 2, 8)
-	if v, ok := m.Get(7, raw); !ok || v != 2 {
-		t.Errorf("after Put, Get = %d, %v, want 2, true", v, ok)
-	}
-	m.PutHash(7, raw, 3)
-	if v, ok := m.Get(7, raw); !ok || v != 3 || m.Len() != 2 {
-		t.Errorf("after PutHash, Get = %d, %v of %d, want 3, true of 2", v, ok, m.Len())
-	}
-	check(t, m)
-	if n := testing.AllocsPerRun(100, func() { m.Get(7, raw) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-	if _, ok := New[int](overhead).Get(0, nil); ok {
-		t.Error("an empty memo answers")
 	}
 }
 

@@ -1,9 +1,6 @@
 package headroom
 
 import (
-	"encoding/binary"
-	"hash/maphash"
-
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/memo"
@@ -31,69 +28,42 @@ const (
 	memoFrom = 512
 )
 
-// weights remembers what was found out about long texts. The keys are 128-bit
-// fingerprints under seeds of this process, not the texts: other passes keep
-// those already, and the worst that a collision (of which there is no hope)
-// could do is a wrong estimate or reference.
-var weights = memo.New[known](8 << 20)
+// facts remembers what was found out about long texts: numbers, with which even
+// a mistake, of which there is no hope, would do little harm.
+var facts = memo.NewFacts(8 << 20)
 
-type known struct {
-	tokens int
-	text   []byte
-}
-
-// Salts of weights.
+// Salts of facts beside none: the weight of a text.
 const (
-	saltTokens  = iota + 1 // of a text
-	saltCleared            // what is left of a result
-	saltRef                // the reference to a text
+	saltRef  = iota + 1 // its reference, a number of 48 bits
+	saltSize            // its lines and its length when decoded
 )
 
-// fingerprint stands for a text as a key.
-type fingerprint [16]byte
-
-var fingerprintSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
-
-func fingerprintOf(text []byte) (key fingerprint) {
-	binary.LittleEndian.PutUint64(key[:8], maphash.Bytes(fingerprintSeeds[0], text))
-	binary.LittleEndian.PutUint64(key[8:], maphash.Bytes(fingerprintSeeds[1], text))
-	return key
-}
-
-// remember returns what is known of a text, which is encoded and has this
-// fingerprint, under salt, or finds it out.
-func remember(salt uint64, key *fingerprint, text []byte, find func(text []byte) known) known {
-	if k, ok := weights.Get(salt, key[:]); ok {
-		return k
-	}
-	k := find(text)
-	weights.Put(salt, key[:], k, len(k.text)+16)
-	return k
-}
-
-// weigh weighs encoded text. Of a long one it also sets the fingerprint.
-func weigh(text []byte, key *fingerprint) int {
+// weigh weighs encoded text, at most one token a byte. Of a long one it also
+// sets the key.
+func weigh(text []byte, key *memo.Key) int {
 	if len(text) < memoFrom {
-		return textTokens(text).tokens
+		return textTokens(text)
 	}
-	*key = fingerprintOf(text)
-	return remember(saltTokens, key, text, textTokens).tokens
+	*key = facts.Key(0, text)
+	if n, ok := facts.Get(*key); ok {
+		return int(n)
+	}
+	n := textTokens(text)
+	facts.Put(*key, uint64(n))
+	return n
 }
 
-// original is the encoded text of block i as it came, with its fingerprint.
-func (w *walk) original(i int) (text []byte, key *fingerprint) {
+// original is the encoded text of block i as it came, with its key.
+func (w *walk) original(i int) (text []byte, key memo.Key) {
 	text = w.r.Doc.Inner(w.r.Blocks[i].Node)
-	key = &w.blocks[i].key
-	if w.d.New[i] != nil || len(text) < memoFrom || *key == (fingerprint{}) {
-		*key = fingerprintOf(text) // what was weighed is another text, or none was
+	key = w.blocks[i].key
+	if w.d.New[i] != nil || len(text) < memoFrom || key == (memo.Key{}) {
+		key = facts.Key(0, text) // what was weighed is another text, or none was
 	}
 	return text, key
 }
 
-// textTokens weighs encoded text, at most one token a byte.
-func textTokens(text []byte) known {
-	return known{tokens: min(tokens.EstimateRaw(text), len(text))}
-}
+func textTokens(text []byte) int { return min(tokens.EstimateRaw(text), len(text)) }
 
 // bound is an upper bound of the weight of all messages, found without looking
 // into the texts. It sets the part of each message's weight that is exact.
@@ -147,7 +117,7 @@ func (w *walk) weigh() {
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		if r.Doc.Is(c.Arguments, jsonspan.Object) {
-			var key fingerprint
+			var key memo.Key
 			w.msgs[c.Message].tokens += weigh(r.Doc.Raw(c.Arguments), &key)
 		}
 	}

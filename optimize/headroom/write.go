@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/memo"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/marker"
 )
 
@@ -28,7 +29,7 @@ func (w *walk) write() int {
 	for i := range w.blocks {
 		if b := &w.r.Blocks[i]; w.blocks[i].cleared && !w.d.Drop[b.Message] {
 			text, key := w.original(i)
-			w.d.New[i] = remember(saltCleared, key, text, cleared).text
+			w.d.New[i] = cleared(text, key)
 			changed++
 		}
 	}
@@ -68,22 +69,32 @@ func (w *walk) undrop() {
 
 // cleared is what is left of a tool result, a JSON string: how many lines and
 // bytes it had as it came, and a reference to it.
-func cleared(encoded []byte) known {
-	buf, text := unquote(encoded)
-	defer unquoted.Put(buf)
-	lines := bytes.Count(text, []byte{'\n'}) + 1
+func cleared(encoded []byte, key memo.Key) []byte {
+	lines, size, ref := describe(encoded, key)
 	// The second number is safe here: nothing stands behind the marker that
 	// could be counted against it.
-	detail := string(marker.AppendCount(nil, len(text))) + " bytes of an old tool result"
-	line := marker.Append(nil, name, lines, "lines", detail, marker.Ref(text))
-	return known{text: jsonspan.AppendQuoted(make([]byte, 0, len(line)+2), line)}
+	detail := string(marker.AppendCount(nil, size)) + " bytes of an old tool result"
+	line := marker.Append(make([]byte, 0, maxMarkerBytes), name, lines, "lines", detail, marker.RefOf(ref))
+	return jsonspan.AppendQuoted(make([]byte, 0, len(line)+2), line)
 }
 
-// refOf is the reference to an encoded text.
-func refOf(encoded []byte) known {
+// describe returns the number of lines, the length and the reference of an
+// encoded text.
+func describe(encoded []byte, key memo.Key) (lines, size int, ref uint64) {
+	atRef, atSize := key.Salted(saltRef), key.Salted(saltSize)
+	if ref, ok := facts.Get(atRef); ok {
+		if packed, ok := facts.Get(atSize); ok {
+			return int(packed >> 32), int(packed & (1<<32 - 1)), ref
+		}
+	}
 	buf, text := unquote(encoded)
 	defer unquoted.Put(buf)
-	return known{text: []byte(marker.Ref(text))}
+	lines, size, ref = bytes.Count(text, []byte{'\n'})+1, len(text), marker.Sum(text)
+	if size < 1<<32 { // and so are the lines
+		facts.Put(atRef, ref)
+		facts.Put(atSize, uint64(lines)<<32|uint64(size))
+	}
+	return lines, size, ref
 }
 
 // unquoted holds buffers for texts that are only looked at.
@@ -141,7 +152,8 @@ func (w *walk) line() []byte {
 			text := w.r.Doc.Inner(w.r.Blocks[b].Node)
 			if len(text) >= memoFrom {
 				long, key := w.original(b)
-				text = remember(saltRef, key, long, refOf).text
+				_, _, ref := describe(long, key)
+				text = []byte(marker.RefOf(ref))
 			}
 			w.text = append(w.text, text...)
 		}

@@ -10,6 +10,7 @@ package marker
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 )
 
 // RefLen is the length of a reference in bytes.
@@ -80,15 +81,19 @@ func AppendCount(dst []byte, n int) []byte {
 
 // Ref is the reference to a text: 48 bits of its SHA-256, as twelve letters
 // from k to z. There is no digit in it, so that it cannot be taken for a count.
-func Ref(text []byte) string {
+func Ref(text []byte) string { return RefOf(Sum(text)) }
+
+// Sum is the reference to a text as a number: the first 48 bits of its SHA-256.
+func Sum(text []byte) uint64 {
 	sum := sha256.Sum256(text)
+	return binary.BigEndian.Uint64(sum[:]) >> 16
+}
+
+// RefOf writes down the reference with the number sum.
+func RefOf(sum uint64) string {
 	var ref [RefLen]byte
 	for i := range ref {
-		nibble := sum[i/2] >> 4
-		if i%2 == 1 {
-			nibble = sum[i/2] & 15
-		}
-		ref[i] = 'k' + nibble
+		ref[i] = 'k' + byte(sum>>(4*(RefLen-1-i))&15)
 	}
 	return string(ref[:])
 }

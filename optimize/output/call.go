@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
 )
 
 var (
@@ -13,23 +14,36 @@ var (
 	pathKeys    = [...]string{"file_path", "path", "filePath", "filename", "file", "absolute_path", "target_file", "relative_workspace_path", "url", "uri"}
 )
 
+// argKeys are all keys that HintOf looks at: those of commands, those of paths,
+// and the one of a command's arguments.
+var argKeys = append(append(append([]string(nil), commandKeys[:]...), pathKeys[:]...), "args")
+
 // HintOf is HintFor for a call of a request.
 func HintOf(args adapter.CallArgs) Hint {
-	var command string
-	for _, key := range commandKeys {
-		if s, ok := args.String(key); ok {
+	var refs [len(commandKeys) + len(pathKeys) + 1]jsonspan.Ref
+	values := args.Look(argKeys, refs[:])
+	var command, path string
+	for i := range commandKeys {
+		if s, ok := values.String(i); ok {
 			command = s
 			break
 		}
-		if list, ok := args.Strings(key); ok {
+		if list, ok := values.Strings(i); ok {
 			command = JoinArgs(list)
 			break
 		}
 	}
-	if rest, ok := args.Strings("args"); ok && command != "" {
-		command += " " + JoinArgs(rest) // {"command":"go","args":["test"]}
+	if command != "" {
+		if rest, ok := values.Strings(len(argKeys) - 1); ok {
+			command += " " + JoinArgs(rest) // {"command":"go","args":["test"]}
+		}
 	}
-	path, _ := args.String(pathKeys[:]...)
+	for i := range pathKeys {
+		if s, ok := values.String(len(commandKeys) + i); ok {
+			path = s
+			break
+		}
+	}
 	return HintFor(args.Tool(), command, path)
 }
 

@@ -134,13 +134,16 @@ func (s *scratch) single(hint output.Hint, text []byte, n int, dst []byte, r Rep
 	default:
 		return dst, r
 	}
-	s.compact = jsonspan.Compact(s.compact[:0], text[:n])
-	if len(s.compact) == n {
-		return dst, r
+	if !jsonspan.Spaced(text[:n]) {
+		return dst, r // nothing to shorten, whatever it is
 	}
 	s.lines.Split(text)
 	defer s.lines.Reset()
 	if r.Class, r.Tool = output.ClassifyLines(hint, &s.lines); r.Class != output.JSON {
+		return dst, r
+	}
+	s.compact = jsonspan.Compact(s.compact[:0], text[:n])
+	if len(s.compact) == n {
 		return dst, r
 	}
 	r.Changed = true

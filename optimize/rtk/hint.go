@@ -26,12 +26,23 @@ func (p *Pass) hint(req *adapter.Request, call int) output.Hint {
 	// A raw JSON string or object cannot hold a zero byte.
 	*k = append(append(append((*k)[:0], c.Type...), 0), name...)
 	*k = append(append(*k, 0), args...)
-	if known, ok := p.memo.Get(hintSalt, *k); ok {
-		return known.hint
+	facts := p.memo.facts
+	key := facts.Key(hintSalt, *k)
+	if packed, ok := facts.Get(key); ok {
+		return output.Hint{Class: output.Class(packed >> 16), Tool: output.Tool(packed >> 8), File: packed&1 != 0}
 	}
 	h := output.HintOf(req.Args(call))
-	p.memo.Put(hintSalt, *k, Change{hint: h}, 0)
+	facts.Put(key, packed(h))
 	return h
+}
+
+// packed is h as a number below 2^24.
+func packed(h output.Hint) uint64 {
+	n := uint64(h.Class)<<16 | uint64(h.Tool)<<8
+	if h.File {
+		n |= 1
+	}
+	return n
 }
 
 var hintKeys = sync.Pool{New: func() any { return new([]byte) }}

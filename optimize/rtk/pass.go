@@ -13,20 +13,28 @@ import (
 
 // Memo remembers what became of blocks and what calls say. It may be shared by
 // passes of all levels.
-type Memo = memo.Memo[Change]
-
-// Change is what is remembered: what became of one block, that is, the JSON
-// string, quotes included, that takes its place, nil if it stays; or what a
-// call says about its output.
-type Change struct {
-	text   []byte
-	tokens int // saved, an estimate
-	level  Level
-	hint   output.Hint
+type Memo struct {
+	changes *memo.Memo[Change]
+	// facts are the texts that stay as they are, most of all texts, and the
+	// hints of calls.
+	facts *memo.Facts
 }
 
+// Change is what is remembered of a block that was shortened.
+type Change struct {
+	text   []byte // the JSON string, quotes included, that takes its place; nil if it stays
+	tokens int    // saved, an estimate
+	level  Level
+}
+
+// factsShare is the part of a memo that holds facts.
+const factsShare = 16
+
 // NewMemo returns a memo of about maxBytes.
-func NewMemo(maxBytes int64) *Memo { return memo.New[Change](maxBytes) }
+func NewMemo(maxBytes int64) *Memo {
+	facts := maxBytes / factsShare
+	return &Memo{memo.New[Change](maxBytes - facts), memo.NewFacts(int(facts))}
+}
 
 // Pass is rtk at one level, an optimize.Pass.
 type Pass struct {
@@ -84,8 +92,13 @@ func (p *Pass) Apply(d *optimize.Draft) optimize.Outcome {
 // change is what becomes of the JSON string raw.
 func (p *Pass) change(hint output.Hint, raw []byte) Change {
 	salt := saltOf(p.level, hint)
+	var key memo.Key
 	if p.memo != nil {
-		if c, ok := p.memo.Get(salt, raw); ok {
+		key = p.memo.facts.Key(salt, raw)
+		if _, stays := p.memo.facts.Get(key); stays {
+			return Change{}
+		}
+		if c, ok := p.memo.changes.GetAt(key, salt, raw); ok {
 			return c
 		}
 	}
@@ -104,11 +117,10 @@ func (p *Pass) change(hint output.Hint, raw []byte) Change {
 	switch {
 	case p.memo == nil:
 	case c.text == nil:
-		// Most texts stay as they are, and most of those are large. If one were
-		// taken for another, it would stay as well.
-		p.memo.PutHash(salt, raw, c)
+		// If another text were taken for this one, it would stay as well.
+		p.memo.facts.Put(key, 0)
 	default:
-		p.memo.Put(salt, raw, c, len(c.text))
+		p.memo.changes.PutAt(key, salt, raw, c, len(c.text))
 	}
 	return c
 }
@@ -127,9 +139,5 @@ func (b *buffer) free() {
 // saltOf tells apart what the memo must not mix up: the same text at another
 // level or from another call.
 func saltOf(level Level, hint output.Hint) uint64 {
-	salt := uint64(level)<<24 | uint64(hint.Class)<<16 | uint64(hint.Tool)<<8
-	if hint.File {
-		salt |= 1
-	}
-	return salt
+	return uint64(level)<<24 | packed(hint)
 }
