@@ -51,6 +51,48 @@ func Spaced(raw []byte) bool {
 	return false
 }
 
+// CompactText reports whether raw, the encoded text between the quotes of a JSON
+// string, is itself a JSON text in one line that has no white space between its
+// tokens, as far as the eye can tell without parsing it: it begins like an
+// object or a list, holds no escape but that of the quote, and no space outside
+// of what is quoted. It decodes nothing, at a tenth of the price of that, and
+// says no when in doubt.
+func CompactText(raw []byte) bool {
+	if len(raw) < blockSize || raw[0] != '{' && raw[0] != '[' {
+		return false
+	}
+	var (
+		masks  [spaceBatch]spaceMasks
+		inside uint64 // all ones inside of a quoted text
+		carry  uint64 // 1 if the first byte of the block is escaped
+		tail   [blockSize]byte
+	)
+	for len(raw) > 0 {
+		if len(raw) < blockSize {
+			for i := range tail {
+				tail[i] = '0'
+			}
+			copy(tail[:], raw)
+			raw = tail[:]
+		}
+		n := min(len(raw)/blockSize, spaceBatch)
+		spaceMasksOf(raw, n, &masks)
+		for i := range masks[:n] {
+			m := &masks[i]
+			if m.slashes|carry != 0 && escapedBytes(m.slashes, &carry)&^m.quotes != 0 {
+				return false // another escape than that of a quote
+			}
+			within := prefixXor(m.quotes) ^ inside
+			if m.spaces&^within != 0 {
+				return false
+			}
+			inside = -(within >> 63)
+		}
+		raw = raw[n*blockSize:]
+	}
+	return inside == 0
+}
+
 // prefixXor has in each bit the parity of the bits of x up to it.
 func prefixXor(x uint64) uint64 {
 	x ^= x << 1

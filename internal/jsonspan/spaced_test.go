@@ -47,6 +47,55 @@ func FuzzSpaced(f *testing.F) {
 	f.Fuzz(checkSpaced)
 }
 
+// checkCompactText: a text that is called compact is one line that Compact would
+// leave as it is.
+func checkCompactText(t *testing.T, text []byte) {
+	t.Helper()
+	raw := AppendQuoted(nil, text)
+	raw = raw[1 : len(raw)-1]
+	defer func(v bool) { useAVX2 = v }(useAVX2)
+	first := CompactText(raw)
+	useAVX2 = false
+	if CompactText(raw) != first {
+		t.Fatalf("CompactText(%q) with and without vectors", raw)
+	}
+	if first && (bytes.ContainsAny(text, "\n\r\\") || Spaced(text) || len(Compact(nil, text)) != len(text)) {
+		t.Fatalf("CompactText(%q)", raw)
+	}
+}
+
+func TestCompactText(t *testing.T) {
+	rows := strings.Repeat(`{"id":1,"text":"some words of it"},`, 9)
+	for text, want := range map[string]bool{
+		"[" + rows + "1]":                         true,
+		`{"a b":` + strings.Repeat("1", 60) + "}": true,
+		`{"a":1}`:                  false, // too short to be worth it
+		" [" + rows + "1]":         false,
+		"[" + rows + " 1]":         false,
+		"[" + rows + "1] ":         false,
+		"[" + rows + "1]\n":        false,
+		"[\n" + rows + "1]":        false,
+		"[" + rows + "\"a\\\"b\"]": false, // in doubt
+		"[" + rows + "\"a\\\\b\"]": false,
+		"[" + rows + "\"\t\"]":     false,
+		"[" + rows + "\"\x01\"]":   false,
+		"[" + rows + "\"open":      false,
+		"plain words, " + rows:     false,
+	} {
+		if got := CompactText(AppendQuoted(nil, []byte(text))[1:][:len(AppendQuoted(nil, []byte(text)))-2]); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+		for pad := range blockSize + 1 {
+			checkCompactText(t, []byte(`["`+strings.Repeat("1", pad)+`",`+text+`]`))
+		}
+	}
+}
+
+func FuzzCompactText(f *testing.F) {
+	f.Add([]byte("[" + strings.Repeat(`{"id":1,"text":"some words of it"},`, 3) + "1]"))
+	f.Fuzz(checkCompactText)
+}
+
 func BenchmarkSpaced(b *testing.B) {
 	raw := bytes.Repeat([]byte(`{"id":17,"path":"internal/module_17/handler.go","diagnostic":"unused variable shadows package-level identifier in the retry branch"},`), 80)
 	b.Run("spaced", func(b *testing.B) {

@@ -63,7 +63,7 @@ func (w *walk) original(i int) (text []byte, key memo.Key) {
 	return text, key
 }
 
-func textTokens(text []byte) int { return min(tokens.EstimateRaw(text), len(text)) }
+func textTokens(text []byte) int { return min(tokens.SampleRaw(text), len(text)) }
 
 // bound is an upper bound of the weight of all messages, found without looking
 // into the texts. It sets the part of each message's weight that is exact.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/cases"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/marker"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/output"
 )
@@ -374,4 +375,28 @@ func FuzzCompress(f *testing.F) {
 			check(t, l, hint, text, out, r)
 		}
 	})
+}
+
+// TestCompactTextStays: what the pass does not even decode, no level shortens,
+// wherever it comes from.
+func TestCompactTextStays(t *testing.T) {
+	rows := strings.Repeat(`{"level":"info","msg":"all passing","n":1},`, 300)
+	for _, text := range []string{
+		"[" + rows + "1]", `{"rows":[` + rows + `1]}`, strings.Repeat(`{"level":"info"}`, 300), `["` + strings.Repeat("ok some words ", 300) + `"]`,
+		`[ok]` + strings.Repeat("xyz", 400),
+	} {
+		raw := jsonspan.AppendQuoted(nil, []byte(text))
+		if !jsonspan.CompactText(raw[1 : len(raw)-1]) {
+			t.Fatalf("%.40s is in doubt", text)
+		}
+		for level := Light; level <= Auto; level++ {
+			for class := output.Unknown; class <= output.Prose; class++ {
+				for _, file := range []bool{false, true} {
+					if _, r := Compress(level, output.Hint{Class: class, File: file}, []byte(text), nil); r.Changed {
+						t.Errorf("%v shortens %.40s from a call for %v", level, text, class)
+					}
+				}
+			}
+		}
+	}
 }

@@ -75,6 +75,9 @@ func (p *Pass) Apply(d *optimize.Draft) optimize.Outcome {
 			continue
 		}
 		out.Blocks++
+		if jsonspan.CompactText(raw[1 : len(raw)-1]) {
+			continue // no level shortens it, wherever it comes from
+		}
 		if c := p.change(p.hint(d.Req, b.Call), raw); c.text != nil {
 			d.New[i] = c.text
 			out.Changed++

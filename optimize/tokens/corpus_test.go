@@ -73,12 +73,19 @@ func TestCorpus(t *testing.T) {
 		if filepath.Ext(path) != ".json" || d.Parse(text) != nil {
 			return nil
 		}
-		got, want, size := 0, 0, 0
+		got, want, size, sampled, long := 0, 0, 0, 0, 0
 		for r := range jsonspan.Ref(d.Nodes()) {
 			if raw := d.Inner(r); len(raw) >= 200 {
 				decoded := jsonspan.AppendUnquoted(nil, raw)
-				got, want, size = got+EstimateRaw(raw), want+count(decoded), size+len(decoded)
+				n := count(decoded)
+				got, want, size = got+EstimateRaw(raw), want+n, size+len(decoded)
+				if len(raw) >= sampledFrom {
+					sampled, long = sampled+SampleRaw(raw), long+n
+				}
 			}
+		}
+		if long > 0 {
+			check(name+" (texts, sampled)", sampled, long)
 		}
 		if size >= leastBytes {
 			check(name+" (texts)", got, want)

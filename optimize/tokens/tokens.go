@@ -49,6 +49,40 @@ func EstimateRaw(raw []byte) int {
 	return c.total()
 }
 
+// SampleRaw is about EstimateRaw at a fraction of its price: of a long text it
+// looks at pieces only, at places that depend on nothing but the text's length
+// and escapes, and takes the rest to be alike.
+func SampleRaw(raw []byte) int {
+	if len(raw) < sampledFrom {
+		return EstimateRaw(raw)
+	}
+	var (
+		c     counter
+		buf   [samplePiece + blockSize]byte
+		begun = 0 // bytes in buf that did not fill a block yet
+		seen  = 0
+		all   = len(raw)
+	)
+	for len(raw) > 0 {
+		n := cut(raw, samplePiece)
+		seen += n
+		begun = copy(buf[:], c.blocks(jsonspan.AppendUnquoted(buf[:begun], raw[:n])))
+		raw = raw[cut(raw, sampleStep):]
+	}
+	if begun > 0 {
+		c.last(buf[:begun])
+	}
+	return int(int64(c.total()) * int64(all) / int64(seen))
+}
+
+// SampleRaw looks at samplePiece bytes of every sampleStep of a text that has at
+// least sampledFrom.
+const (
+	sampledFrom = 6 << 10
+	samplePiece = 512
+	sampleStep  = 1536
+)
+
 // chunk is how much EstimateRaw decodes at a time, in bytes.
 const chunk = 4 << 10
 
