@@ -5,7 +5,6 @@ import (
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
-	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/memo"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/marker"
 )
 
@@ -24,7 +23,6 @@ type message struct {
 type block struct {
 	tokens  int
 	cleared bool
-	key     memo.Key // of a long text, as it was weighed
 }
 
 // kind is what a unit is.

@@ -23,44 +23,27 @@ const (
 	minClearTokens = 96
 	minClearBytes  = 192
 
-	// memoFrom is the length from which it is cheaper to look a text up than
-	// to weigh it, in bytes.
+	// A text of these lengths in bytes is cheaper to look up than to weigh: a
+	// longer one is weighed by samples, a shorter one at once.
 	memoFrom = 512
+	memoTo   = tokens.SampledFrom
 )
 
-// facts remembers what was found out about long texts: numbers, with which even
-// a mistake, of which there is no hope, would do little harm.
-var facts = memo.NewFacts(8 << 20)
+// facts remembers what texts weigh.
+var facts = memo.NewFacts(4 << 20)
 
-// Salts of facts beside none: the weight of a text.
-const (
-	saltRef  = iota + 1 // its reference, a number of 48 bits
-	saltSize            // its lines and its length when decoded
-)
-
-// weigh weighs encoded text, at most one token a byte. Of a long one it also
-// sets the key.
-func weigh(text []byte, key *memo.Key) int {
-	if len(text) < memoFrom {
+// weigh weighs encoded text, at most one token a byte.
+func weigh(text []byte) int {
+	if len(text) < memoFrom || len(text) >= memoTo {
 		return textTokens(text)
 	}
-	*key = facts.Key(0, text)
-	if n, ok := facts.Get(*key); ok {
+	key := facts.Key(0, text)
+	if n, ok := facts.Get(key); ok {
 		return int(n)
 	}
 	n := textTokens(text)
-	facts.Put(*key, uint64(n))
+	facts.Put(key, uint64(n))
 	return n
-}
-
-// original is the encoded text of block i as it came, with its key.
-func (w *walk) original(i int) (text []byte, key memo.Key) {
-	text = w.r.Doc.Inner(w.r.Blocks[i].Node)
-	key = w.blocks[i].key
-	if w.d.New[i] != nil || len(text) < memoFrom || key == (memo.Key{}) {
-		key = facts.Key(0, text) // what was weighed is another text, or none was
-	}
-	return text, key
 }
 
 func textTokens(text []byte) int { return min(tokens.SampleRaw(text), len(text)) }
@@ -109,7 +92,7 @@ func (w *walk) weigh() {
 			// Base64 of encrypted text of about four bytes a token.
 			n = len(raw) * 3 / 16
 		} else {
-			n = weigh(raw[1:len(raw)-1], &w.blocks[i].key)
+			n = weigh(raw[1 : len(raw)-1])
 		}
 		w.blocks[i].tokens = n
 		w.msgs[b.Message].tokens += n
@@ -117,8 +100,7 @@ func (w *walk) weigh() {
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		if r.Doc.Is(c.Arguments, jsonspan.Object) {
-			var key memo.Key
-			w.msgs[c.Message].tokens += weigh(r.Doc.Raw(c.Arguments), &key)
+			w.msgs[c.Message].tokens += weigh(r.Doc.Raw(c.Arguments))
 		}
 	}
 }

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"sync"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
-	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/memo"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/marker"
 )
 
@@ -28,8 +29,7 @@ func (w *walk) write() int {
 	changed := w.dropped
 	for i := range w.blocks {
 		if b := &w.r.Blocks[i]; w.blocks[i].cleared && !w.d.Drop[b.Message] {
-			text, key := w.original(i)
-			w.d.New[i] = cleared(text, key)
+			w.d.New[i] = cleared(w.r.Doc.Inner(b.Node))
 			changed++
 		}
 	}
@@ -69,49 +69,45 @@ func (w *walk) undrop() {
 
 // cleared is what is left of a tool result, a JSON string: how many lines and
 // bytes it had as it came, and a reference to it.
-func cleared(encoded []byte, key memo.Key) []byte {
-	lines, size, ref := describe(encoded, key)
+func cleared(encoded []byte) []byte {
+	lines, size, ref := describe(encoded)
 	// The second number is safe here: nothing stands behind the marker that
 	// could be counted against it.
 	detail := string(marker.AppendCount(nil, size)) + " bytes of an old tool result"
-	line := marker.Append(make([]byte, 0, maxMarkerBytes), name, lines, "lines", detail, marker.RefOf(ref))
+	line := marker.Append(make([]byte, 0, maxMarkerBytes), name, lines, "lines", detail, ref)
 	return jsonspan.AppendQuoted(make([]byte, 0, len(line)+2), line)
 }
 
 // describe returns the number of lines, the length and the reference of an
-// encoded text.
-func describe(encoded []byte, key memo.Key) (lines, size int, ref uint64) {
-	atRef, atSize := key.Salted(saltRef), key.Salted(saltSize)
-	if ref, ok := facts.Get(atRef); ok {
-		if packed, ok := facts.Get(atSize); ok {
-			return int(packed >> 32), int(packed & (1<<32 - 1)), ref
-		}
+// encoded text. Nothing is kept that the reference could lead to, so it is of a
+// hash that costs a fraction of SHA-256; as that, it depends on the text alone.
+func describe(encoded []byte) (lines, size int, ref string) {
+	p := texts.Get().(*text)
+	defer texts.Put(p)
+	p.hash.Reset()
+	lines = 1
+	for len(encoded) > 0 {
+		n := jsonspan.Cut(encoded, piece)
+		p.buf = jsonspan.AppendUnquoted(p.buf[:0], encoded[:n])
+		encoded = encoded[n:]
+		p.hash.Write(p.buf)
+		lines += bytes.Count(p.buf, []byte{'\n'})
+		size += len(p.buf)
 	}
-	buf, text := unquote(encoded)
-	defer unquoted.Put(buf)
-	lines, size, ref = bytes.Count(text, []byte{'\n'})+1, len(text), marker.Sum(text)
-	if size < 1<<32 { // and so are the lines
-		facts.Put(atRef, ref)
-		facts.Put(atSize, uint64(lines)<<32|uint64(size))
-	}
-	return lines, size, ref
+	return lines, size, marker.RefOf(p.hash.Sum64() >> 16)
 }
 
-// unquoted holds buffers for texts that are only looked at.
-var unquoted = sync.Pool{New: func() any { return new([]byte) }}
-
-// unquote decodes a text into a buffer of unquoted, which is to be given back.
-func unquote(encoded []byte) (buf *[]byte, text []byte) {
-	buf = unquoted.Get().(*[]byte)
-	text = jsonspan.AppendUnquoted((*buf)[:0], encoded)
-	if cap(text) <= maxUnquoted {
-		*buf = text
-	}
-	return buf, text
+// text is what it takes to look at a text piece by piece.
+type text struct {
+	buf  []byte
+	hash xxhash.Digest
 }
 
-// maxUnquoted is the largest buffer that is kept.
-const maxUnquoted = 256 << 10
+var texts = sync.Pool{New: func() any { return new(text) }}
+
+// piece is how much of a text is decoded at a time, in bytes: it stays in the
+// nearest cache.
+const piece = 8 << 10
 
 // mark inserts the marker for the dropped messages.
 func (w *walk) mark() {
@@ -151,9 +147,9 @@ func (w *walk) line() []byte {
 		for b := m.First; b < m.End; b++ {
 			text := w.r.Doc.Inner(w.r.Blocks[b].Node)
 			if len(text) >= memoFrom {
-				long, key := w.original(b)
-				_, _, ref := describe(long, key)
-				text = []byte(marker.RefOf(ref))
+				_, _, ref := describe(text)
+				w.text = append(w.text, ref...)
+				continue
 			}
 			w.text = append(w.text, text...)
 		}

@@ -79,7 +79,7 @@ func TestCorpus(t *testing.T) {
 				decoded := jsonspan.AppendUnquoted(nil, raw)
 				n := count(decoded)
 				got, want, size = got+EstimateRaw(raw), want+n, size+len(decoded)
-				if len(raw) >= sampledFrom {
+				if len(raw) >= SampledFrom {
 					sampled, long = sampled+SampleRaw(raw), long+n
 				}
 			}

@@ -35,7 +35,7 @@ func TestSampleRaw(t *testing.T) {
 			}
 		}
 		short := jsonspan.AppendQuoted(nil, []byte(text))[1:1000]
-		short = short[:cut(short, 900)]
+		short = short[:jsonspan.Cut(short, 900)]
 		if got, want := SampleRaw(short), EstimateRaw(short); got != want {
 			t.Errorf("%s: a short text has %d, not %d", name, got, want)
 		}

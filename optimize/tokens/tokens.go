@@ -14,8 +14,6 @@
 package tokens
 
 import (
-	"strings"
-
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
 )
 
@@ -38,7 +36,7 @@ func EstimateRaw(raw []byte) int {
 		begun = 0 // bytes in buf that did not fill a block yet
 	)
 	for len(raw) > 0 {
-		n := cut(raw, chunk)
+		n := jsonspan.Cut(raw, chunk)
 		text := jsonspan.AppendUnquoted(buf[:begun], raw[:n])
 		raw = raw[n:]
 		begun = copy(buf[:], c.blocks(text))
@@ -53,7 +51,7 @@ func EstimateRaw(raw []byte) int {
 // looks at pieces only, at places that depend on nothing but the text's length
 // and escapes, and takes the rest to be alike.
 func SampleRaw(raw []byte) int {
-	if len(raw) < sampledFrom {
+	if len(raw) < SampledFrom {
 		return EstimateRaw(raw)
 	}
 	var (
@@ -64,10 +62,10 @@ func SampleRaw(raw []byte) int {
 		all   = len(raw)
 	)
 	for len(raw) > 0 {
-		n := cut(raw, samplePiece)
+		n := jsonspan.Cut(raw, samplePiece)
 		seen += n
 		begun = copy(buf[:], c.blocks(jsonspan.AppendUnquoted(buf[:begun], raw[:n])))
-		raw = raw[cut(raw, sampleStep):]
+		raw = raw[jsonspan.Cut(raw, sampleStep):]
 	}
 	if begun > 0 {
 		c.last(buf[:begun])
@@ -75,50 +73,13 @@ func SampleRaw(raw []byte) int {
 	return int(int64(c.total()) * int64(all) / int64(seen))
 }
 
-// SampleRaw looks at samplePiece bytes of every sampleStep of a text that has at
-// least sampledFrom.
+// SampledFrom is the length in bytes from which SampleRaw only looks at pieces:
+// at samplePiece bytes of every sampleStep.
 const (
-	sampledFrom = 6 << 10
-	samplePiece = 512
-	sampleStep  = 1536
+	SampledFrom = 6 << 10
+	samplePiece = 384
+	sampleStep  = 2304
 )
 
 // chunk is how much EstimateRaw decodes at a time, in bytes.
 const chunk = 4 << 10
-
-// cut is where to cut raw after at most n bytes so that no escape is split,
-// nor two escapes that are one character.
-func cut(raw []byte, n int) int {
-	if len(raw) <= n {
-		return len(raw)
-	}
-	// What reaches over n begins in the last eleven bytes before it. A run of
-	// backslashes begins with one that is not escaped.
-	at := n - 11
-	for at > 0 && raw[at-1] == '\\' {
-		at--
-	}
-	for at < n {
-		size := 1
-		if raw[at] == '\\' {
-			size = 2
-			if raw[at+1] == 'u' {
-				size = 6
-				if len(raw)-at >= 12 && surrogate(raw[at:], "89ab") && surrogate(raw[at+6:], "cdef") {
-					size = 12
-				}
-			}
-		}
-		if at+size > n {
-			break
-		}
-		at += size
-	}
-	return at
-}
-
-// surrogate reports whether raw begins with the escape of a surrogate whose
-// second digit is one of these.
-func surrogate(raw []byte, second string) bool {
-	return raw[0] == '\\' && raw[1] == 'u' && raw[2]|0x20 == 'd' && strings.IndexByte(second, raw[3]|0x20) >= 0
-}

@@ -163,7 +163,7 @@ func checkRaw(t *testing.T, raw []byte) {
 		t.Fatalf("%.200q: %d tokens, decoded %d", raw, got, want)
 	}
 	for at := 0; at < len(raw); {
-		n := cut(raw[at:], chunk)
+		n := jsonspan.Cut(raw[at:], chunk)
 		if n <= 0 || n > chunk || n < min(len(raw)-at, chunk-11) {
 			t.Fatalf("cut after %d of %d bytes", n, len(raw)-at)
 		}
