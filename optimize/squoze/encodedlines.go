@@ -71,7 +71,14 @@ func hashOf(line []byte, sum uint64) uint64 {
 // markerLike is marker.Is for an encoded line. White space around a marker may
 // be encoded, nothing within it is.
 func markerLike(line []byte) bool {
-	// Few lines end like a marker.
+	// Few lines begin, or end, like a marker.
+	at := 0
+	for at < len(line) && line[at] == ' ' {
+		at++
+	}
+	if at == len(line) || line[at] != '[' && line[at] != '\\' {
+		return false
+	}
 	if bytes.IndexByte(line[max(len(line)-24, 0):], ']') < 0 || !bytes.Contains(line, []byte("[... ")) {
 		return false
 	}

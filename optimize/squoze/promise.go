@@ -1,6 +1,10 @@
 package squoze
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
+)
 
 // Most JSON that saves nothing as a table shows that in a few of its rows.
 // Reading those costs a tenth of parsing the whole text.
@@ -13,7 +17,8 @@ const (
 
 	promiseBytes = 4 << 10 // the smallest text that is sampled
 	promiseHead  = 1 << 10 // how far in the first row must begin
-	promiseRows  = 6       // rows read at each place
+	promisePiece = 704     // how much of an encoded text is decoded for some rows
+	promiseRows  = 6       // rows read at the start, half as many elsewhere
 	maxPromise   = 16      // columns
 )
 
@@ -48,6 +53,48 @@ func promises(text []byte) bool {
 			return true
 		}
 	}
+	return s.promises()
+}
+
+// promisesEncoded is promises of an encoded text that is compact (see
+// jsonspan.CompactText). It decodes only what it reads, into buf, so that most
+// JSON is done with before it is decoded.
+func promisesEncoded(inner, buf []byte) (bool, []byte) {
+	if len(inner) < promiseBytes {
+		return true, buf
+	}
+	// The only escapes are those of quotes, so a piece may begin anywhere but
+	// between a backslash and its quote.
+	piece := func(from, size int) []byte {
+		if inner[from] == '"' {
+			from++
+		}
+		raw, start := inner[from:], len(buf)
+		buf = jsonspan.AppendUnquoted(buf, raw[:jsonspan.Cut(raw, size)])
+		return buf[start:]
+	}
+	buf = buf[:0]
+	head := piece(0, promiseHead+promisePiece)
+	at := bytes.Index(head[:min(promiseHead, len(head))], []byte("[{\""))
+	if at < 0 {
+		return true, buf
+	}
+	var s rowSample
+	if s.read(head, at+1, promiseRows) < 0 {
+		return true, buf
+	}
+	for _, from := range [...]int{len(inner) / 2, len(inner) / 8 * 7} {
+		part := piece(from, promisePiece)
+		next := rowStart(part, s.names[0])
+		if next < 0 || s.read(part, next, promiseRows/2) < 0 {
+			return true, buf
+		}
+	}
+	return s.promises(), buf
+}
+
+// promises reports whether the rows of s save enough as a table.
+func (s *rowSample) promises() bool {
 	kept := 0
 	for i := range s.columns {
 		if s.differs[i] {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
 )
 
 // jsonRows is a list of n rows, each from format with its number, and what
@@ -48,6 +50,45 @@ func TestPromises(t *testing.T) {
 			var tab tabler
 			if out, form := tab.rewrite(nil, []byte(tc.in)); form != jsonKept {
 				t.Errorf("%s: %d of %d bytes were to be had", name, len(out), len(tc.in))
+			}
+		}
+	}
+}
+
+// TestPromisesEncoded: a glance at an encoded text says no only where the whole
+// text has nothing to give, and says so for rows with long texts.
+func TestPromisesEncoded(t *testing.T) {
+	long := strings.Repeat("a sentence that is told in no other row {w} ", 2)
+	poor := `{"id":{i},"text":"` + long + `{i}"}`
+	rich := `{"identifier":{i},"customer":"{w}","currency":"eur","livemode":false,"description":null}`
+	for name, tc := range map[string]struct {
+		in   string
+		want bool // a glance is not enough
+	}{
+		"long texts":                       {jsonRows(100, "", poor, ""), false},
+		"long texts in an envelope":        {jsonRows(100, `{"object":"list","data":`, poor, `,"has_more":true}`), false},
+		"texts with quotes and brackets":   {jsonRows(100, "", `{"id":{i},"text":"\"},{\"id\":`+long+`[{\\"}`, ""), true},
+		"short rows":                       {jsonRows(100, "", rich, ""), true},
+		"other keys in the middle":         {strings.Replace(jsonRows(100, "", poor, ""), `{"id":52,"text"`, `{"id":52,"other"`, 1), true},
+		"rows of another kind behind them": {`{"a":` + jsonRows(60, "", poor, "") + `,"b":` + jsonRows(200, "", rich, "") + `}`, true},
+		"rows of another kind before them": {`{"b":` + jsonRows(200, "", rich, "") + `,"a":` + jsonRows(60, "", poor, "") + `}`, true},
+		"no rows":                          {"[" + strings.Repeat("1,", 4000) + "1]", true},
+		"white space at the end":           {jsonRows(100, "", poor, "") + " ", true},
+	} {
+		for pad := range 70 {
+			in := []byte(strings.Replace(tc.in, "{w}", strings.Repeat("w", pad), 1))
+			raw := jsonspan.AppendQuoted(nil, in)
+			inner := raw[1 : len(raw)-1]
+			got := true
+			if jsonspan.CompactText(inner) {
+				got, _ = promisesEncoded(inner, nil)
+			}
+			if got != tc.want {
+				t.Errorf("%s: %v", name, got)
+			}
+			var tab tabler
+			if out, form := tab.rewrite(nil, in); !got && form != jsonKept {
+				t.Errorf("%s: %d of %d bytes were to be had", name, len(out), len(in))
 			}
 		}
 	}
