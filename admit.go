@@ -93,7 +93,9 @@ func (x *exchange) proveModel() *gatewayError {
 	case x.view.ModelState == adapter.ModelNotString:
 		return &gatewayError{http.StatusBadRequest, codeInvalidBody, "the model must be a string"}
 	}
-	x.model = x.view.Doc.Text(x.view.Model)
+	if !x.view.Doc.Equal(x.view.Model, x.model) {
+		x.model = x.view.Doc.Text(x.view.Model)
+	}
 	return nil
 }
 

@@ -139,7 +139,9 @@ func (x *exchange) fallbackModels() []string {
 	doc := &x.view.Doc
 	var out []string
 	for k := doc.First(x.view.Root); k != jsonspan.None; k = doc.Next(k) {
-		if !strings.EqualFold(doc.Text(k), "models") {
+		// One letter of it has another form, of two bytes.
+		if n := len(doc.Inner(k)); !doc.Escaped(k) && n != len("models") && n != len("models")+1 ||
+			!strings.EqualFold(doc.Text(k), "models") {
 			continue
 		}
 		list := doc.Value(k)

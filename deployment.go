@@ -83,8 +83,12 @@ func (x *exchange) provePath(k *Key) (named bool, bad *gatewayError) {
 // proveQuery makes sure that a request which names its model in the query, as
 // realtime does, names one that k may use.
 func (x *exchange) proveQuery(k *Key) *gatewayError {
+	if x.r.URL.RawQuery == "" {
+		return nil
+	}
+	query := x.r.URL.Query()
 	for _, param := range [...]string{"model", "deployment"} {
-		for _, name := range x.r.URL.Query()[param] {
+		for _, name := range query[param] {
 			if !k.mayUse(name) {
 				return errModelNotAllowed(name)
 			}

@@ -58,6 +58,8 @@ type account struct {
 	tokens   gcra
 	inFlight int
 	period   time.Time // start of the period that spentNow counts
+	kind     BudgetPeriod
+	until    time.Time // end of the period, zero if it was not looked at yet
 	spentNow microUSD
 }
 
@@ -193,9 +195,14 @@ func (a *account) roll(p BudgetPeriod, now time.Time) {
 	if p == "" {
 		return
 	}
-	if start, _ := p.bounds(now); !start.Equal(a.period) {
+	if p == a.kind && now.Before(a.until) && !now.Before(a.period) {
+		return
+	}
+	start, end := p.bounds(now)
+	if !start.Equal(a.period) {
 		a.period, a.spentNow = start, 0
 	}
+	a.kind, a.until = p, end
 }
 
 // rateOfLog lets one line through per minute.
