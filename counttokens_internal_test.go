@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 )
 
 // WaitForTokenizers loads the tokenizers and waits until they are there.
@@ -51,5 +53,26 @@ func TestCountTexts(t *testing.T) {
 	}
 	if pieces < 6 {
 		t.Errorf("%d pieces", pieces)
+	}
+}
+
+// TestCountBeforeLoaded: as long as the tokenizer is being loaded, which it is in
+// the background, nobody waits for it. The answer is an estimate, and says so.
+func TestCountBeforeLoaded(t *testing.T) {
+	WaitForTokenizers()
+	var view adapter.Request
+	text := strings.Repeat("The quick brown fox jumps over the lazy dog. ", 200)
+	if err := view.Parse(adapter.Messages, []byte(`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"`+text+`"}]}`)); err != nil {
+		t.Fatal(err)
+	}
+	exact, by := countRequest(context.Background(), &view, "m")
+	if by != string(o200k.name) {
+		t.Fatalf("counted by %q", by)
+	}
+	codec := o200k.codec.Swap(nil) // as before it was loaded
+	defer o200k.codec.Store(codec)
+	got, by := countRequest(context.Background(), &view, "m")
+	if by != "estimated by length" || got < exact*3/4 || got > exact*5/4 {
+		t.Errorf("%d by %q, the tokenizer says %d", got, by, exact)
 	}
 }
