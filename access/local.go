@@ -157,14 +157,6 @@ func (l *local) settle(key string, lim Limits, delta int, cost microUSD, now tim
 	l.add(a, key, lim.Period, cost, now)
 }
 
-// addSpent adds cost to what key spent.
-func (l *local) addSpent(key string, p BudgetPeriod, cost microUSD, now time.Time) {
-	a := l.account(key, p, now)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	l.add(a, key, p, cost, now)
-}
-
 // add adds cost to a, which is locked.
 func (l *local) add(a *account, key string, p BudgetPeriod, cost microUSD, now time.Time) {
 	if p == "" || cost == 0 {

@@ -392,7 +392,7 @@ func (k *keeper) unimportant(i int, line []byte) {
 	case startsTest(line):
 		k.began(i)
 	case endsTest(line):
-		k.running = -1
+		k.ended(line)
 	case line[0] == '=' && hasPrefix(line, "=== RUN "):
 		k.sawRuns = true
 	case underlines(line):

@@ -294,9 +294,6 @@ func (e *enumeration) rare(found *numbers) bool {
 	return false
 }
 
-// manyShapes is from how many shapes on the name in a template is one of many.
-const manyShapes = 8
-
 // maxWords is the longest shape that is looked at, in words.
 const maxWords = 64
 

@@ -1,5 +1,7 @@
 package output
 
+import "bytes"
+
 // Where a tool says which test runs, and then runs it, a test that has no
 // verdict when the next one begins, or at the end, did not end: gtest, XCTest
 // without parallel tests, Surefire.
@@ -48,4 +50,32 @@ func (k *keeper) hung() {
 	}
 	k.piece(k.running, to)
 	k.running = -1
+}
+
+// ended notes that line says of a test that it ended. When it is not the one
+// that was last said to run, they run side by side, or that one never ended.
+func (k *keeper) ended(line []byte) {
+	if k.running >= 0 {
+		if name := testName(line); name != nil && !bytes.Equal(name, testName(k.lines.Line(k.running))) {
+			k.piece(k.running, k.running+1)
+		}
+	}
+	k.running = -1
+}
+
+// testName is the name of the test in a line that says that it starts or ends,
+// nil if it stands at no certain place.
+func testName(line []byte) []byte {
+	switch {
+	case line[0] == 'T':
+		name := line[len("Test Case '"):]
+		if end := bytes.IndexByte(name, '\''); end >= 0 {
+			return name[:end]
+		}
+	case !hasPrefix(line, "[INFO]") && !hasPrefix(line, "[WARNING]"):
+		if at := bytes.Index(line, []byte("] ")); at >= 0 {
+			return firstField(line[at+len("] "):])
+		}
+	}
+	return nil
 }

@@ -15,8 +15,8 @@ func Passing(line []byte) bool {
 		if t[1] == 'k' && (len(t) == 2 || t[2] == ' ' || t[2] == '\t' || hasPrefix(t, "ok: [")) {
 			return true
 		}
-	case 'c', 's':
-		if hasPrefix(t, "changed: [") || hasPrefix(t, "skipping: [") {
+	case 's':
+		if hasPrefix(t, "skipping: [") {
 			return true
 		}
 	case 'P':

@@ -214,3 +214,29 @@ func TestRepeatedOddLinesStay(t *testing.T) {
 		}
 	}
 }
+
+// TestAmongTheLinesOfAnother plants single lines right behind any line of a run,
+// also between the start of a passing test and its end, and lines that say
+// something else about one of many.
+func TestAmongTheLinesOfAnother(t *testing.T) {
+	for _, tc := range []struct{ command, format, needle string }{
+		{"./unit_tests", "[ RUN      ] Cart.Add%[1]d\n[       OK ] Cart.Add%[1]d (0 ms)", "[ RUN      ] Cart.Hang"},
+		{"xcodebuild test", "Test Case '-[CartTests testAdd%[1]d]' started.\nTest Case '-[CartTests testAdd%[1]d]' passed (0.001 seconds).", "Test Case '-[CartTests testHang]' started."},
+		{"ansible-playbook site.yml", "ok: [web%d.example.test]", "changed: [web77.example.test]"},
+		{"./poll.sh", "job %d status=ok rc=0", "job 811 status=ko rc=3"},
+	} {
+		var run []string
+		for i := range 400 {
+			run = append(run, strings.Split(fmt.Sprintf(tc.format, i), "\n")...)
+		}
+		for at := 120; at < 126; at++ {
+			text := strings.Join(run[:at], "\n") + "\n" + tc.needle + "\n" + strings.Join(run[at:], "\n") + "\n"
+			for level := Light; level <= Auto; level++ {
+				out, r := Compress(level, output.HintFor("shell", tc.command, ""), []byte(text), nil)
+				if r.Changed && !strings.Contains(string(out), "\n"+tc.needle+"\n") {
+					t.Errorf("%s, %v, line %d: %q is lost", tc.command, level, at, tc.needle)
+				}
+			}
+		}
+	}
+}

@@ -79,3 +79,27 @@ func TestPlanted(t *testing.T) {
 		})
 	}
 }
+
+// TestAmongTheLinesOfAnother is of the same name in optimize/rtk.
+func TestAmongTheLinesOfAnother(t *testing.T) {
+	for _, tc := range []struct{ command, format, needle string }{
+		{"./unit_tests", "[ RUN      ] Cart.Add%[1]d\n[       OK ] Cart.Add%[1]d (0 ms)", "[ RUN      ] Cart.Hang"},
+		{"xcodebuild test", "Test Case '-[CartTests testAdd%[1]d]' started.\nTest Case '-[CartTests testAdd%[1]d]' passed (0.001 seconds).", "Test Case '-[CartTests testHang]' started."},
+		{"ansible-playbook site.yml", "ok: [web%d.example.test]", "changed: [web77.example.test]"},
+		{"./poll.sh", "job %d status=ok rc=0", "job 811 status=ko rc=3"},
+	} {
+		var run []string
+		for i := range 400 {
+			run = append(run, strings.Split(fmt.Sprintf(tc.format, i), "\n")...)
+		}
+		s := newSqueezer()
+		for at := 120; at < 126; at++ {
+			text := strings.Join(run[:at], "\n") + "\n" + tc.needle + "\n" + strings.Join(run[at:], "\n") + "\n"
+			task := task{hint: output.HintFor("Bash", tc.command, ""), gate: 1024, kept: func(int) bool { return true }}
+			out, m := s.squeeze(nil, []byte(text), &task)
+			if m.step != StepNone && !strings.Contains(string(out), "\n"+tc.needle+"\n") {
+				t.Errorf("%s, line %d: %q is lost", tc.command, at, tc.needle)
+			}
+		}
+	}
+}
