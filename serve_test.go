@@ -72,7 +72,13 @@ func serveScheme(t testing.TB, scheme, options, site string) (string, func(site 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
+	loads := 0
 	load := func(site string) error {
+		// Another host of the same server says which configuration answers.
+		loads++
+		if scheme == "http" {
+			site += fmt.Sprintf("\n}\nhttp://%s:%d {\nrespond %d", loadedHost, port, loads)
+		}
 		config := fmt.Sprintf("{\n\tadmin off\n\tpersist_config off\n\tgrace_period 1s\n\tstorage file_system %s\n\t%s\n}\n%s://127.0.0.1:%d {\n%s\n}\n",
 			dir, options, scheme, port, site)
 		adapter := caddyconfig.GetAdapter("caddyfile")
@@ -86,7 +92,10 @@ func serveScheme(t testing.TB, scheme, options, site string) (string, func(site 
 			}
 		}
 		defer func() { loadedAt.Store(time.Now().UnixNano()) }()
-		return caddy.Load(json, true)
+		if err := caddy.Load(json, true); err != nil || loads == 1 || scheme != "http" {
+			return err
+		}
+		return awaitLoaded(t, port, loads)
 	}
 	if err := load(site); err != nil {
 		t.Fatalf("loading: %v", err)
@@ -97,6 +106,36 @@ func serveScheme(t testing.TB, scheme, options, site string) (string, func(site 
 		}
 	})
 	return fmt.Sprintf("%s://127.0.0.1:%d", scheme, port), load
+}
+
+// loadedHost is where a server under test tells the number of its configuration.
+const loadedHost = "loaded.test"
+
+// awaitLoaded waits until only the configuration of that number answers. Caddy
+// returns from a reload when the servers before begin to shut down; until they
+// have closed their sockets, the system gives them new connections, too.
+func awaitLoaded(t testing.TB, port, number int) error {
+	t.Helper()
+	inARow := 0
+	await(t, func() (int, bool) {
+		req, _ := http.NewRequest(http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/", port), nil)
+		req.Host = loadedHost
+		inARow++
+		res, err := oneShot.Do(req)
+		if err != nil { // reset by the server that shuts down
+			inARow = 0
+			return 0, false
+		}
+		defer res.Body.Close()
+		if body, err := io.ReadAll(res.Body); err != nil || string(body) != fmt.Sprint(number) {
+			inARow = 0
+		}
+		return inARow, inARow == 12
+	})
+	if inARow != 12 {
+		return fmt.Errorf("configuration %d does not answer", number)
+	}
+	return nil
 }
 
 // freePort finds a loopback port that nobody listens on.
