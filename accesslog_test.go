@@ -2,6 +2,7 @@ package llmgateway_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,9 +12,15 @@ import (
 	"testing"
 )
 
-// logLines reads the JSON lines of a log file.
-func logLines(t *testing.T, file string) []map[string]any {
+// logLines reads the JSON lines of a log file when there are n of them. A
+// request's line is written when its client has long had the answer.
+func logLines(t *testing.T, file string, n int) []map[string]any {
 	t.Helper()
+	await(t, func() (int, bool) {
+		text, _ := os.ReadFile(file) // there may be none yet
+		got := bytes.Count(text, []byte{'\n'})
+		return got, got >= n
+	})
 	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
@@ -51,10 +58,13 @@ func TestNoCredentialInLogs(t *testing.T) {
 	for _, place := range places {
 		post(t, base+"/v1/chat/completions"+place[0], body, append([]string{"User-Agent", fmt.Sprint("place ", n)}, place[1:]...)...)
 		n++
+		logLines(t, access, n)
 	}
 	// Not a model request, an answer of the gateway's own, a dead provider.
 	post(t, base+"/v1/files?key="+secret, "x", "X-Api-Key", secret)
+	logLines(t, access, n+1)
 	post(t, base+"/v1/messages", body, "X-Api-Key", secret)
+	logLines(t, access, n+2)
 	if err := load(fmt.Sprintf(site, fmt.Sprintf("http://127.0.0.1:%d", freePort(t)), "api_key "+secret+"-of-provider")); err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +73,7 @@ func TestNoCredentialInLogs(t *testing.T) {
 		t.Errorf("dead provider: %d", res.StatusCode)
 	}
 	n += 3
+	logLines(t, access, n)
 	for _, file := range []string{access, all} {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -76,7 +87,7 @@ func TestNoCredentialInLogs(t *testing.T) {
 			}
 		}
 	}
-	lines := logLines(t, access)
+	lines := logLines(t, access, n)
 	if len(lines) != n {
 		t.Fatalf("%d access log lines for %d requests", len(lines), n)
 	}
@@ -118,7 +129,7 @@ func TestLogFields(t *testing.T) {
 	if got, want := res.Header.Get("X-Seen"), fmt.Sprintf("gpt-5-mini chat %d caveman=lite;saved=%d", saved, saved); got != want {
 		t.Errorf("placeholders: %s, want %s", got, want)
 	}
-	lines := logLines(t, file)
+	lines := logLines(t, file, 1)
 	if len(lines) != 1 {
 		t.Fatalf("%d lines", len(lines))
 	}
