@@ -25,7 +25,12 @@ func TestCapture(t *testing.T) {
 		}
 	}`)
 	post(t, base+"/v1/chat/completions?a=1&api_key=top-secret", smallChat, "X-Api-Key", "top-secret", "Authorization", "Bearer top-secret", "Cookie", "c=top-secret", "X-Mine", "seen")
-	// Stopping writes what is queued.
+	// It is written when the client has long had the answer. Stopping writes what
+	// is still queued.
+	await(t, func() (int, bool) {
+		files, _ := filepath.Glob(filepath.Join(dir, "*.capture"))
+		return len(files), len(files) == 1
+	})
 	written := llmgateway.CapturesWritten()
 	if err := caddy.Stop(); err != nil {
 		t.Fatal(err)
