@@ -22,10 +22,13 @@ type outcome struct {
 	chart  string         // SVG, "" if there is none
 }
 
-// writeJSON writes v.
+// writeJSON writes v, and makes the folder if there is none.
 func writeJSON(path string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(path, append(text, '\n'), 0o644)
