@@ -79,7 +79,9 @@ const chat = (model, content, key = "sk-alice") => call("POST", know.site + "/v1
 // noOverflow holds where the page itself does not scroll sideways.
 async function noOverflow(width) {
 	await page.setViewportSize({width, height: 844});
-	await until(width => innerWidth === width && document.querySelector(".plot svg line.axis")?.getAttribute("x2") < width, width);
+	// The charts are drawn anew when the page has its new width, one after the other.
+	await until(width => innerWidth === width && document.querySelector(".plot svg line.axis")?.getAttribute("x2") < width &&
+		[...document.querySelectorAll(".plot svg")].every(svg => [...svg.querySelectorAll("*")].every(e => e.getBoundingClientRect().right <= innerWidth + 1)), width);
 	const found = await page.evaluate(() => ({
 		width: document.documentElement.scrollWidth,
 		wide: [...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, .sr, thead")).slice(0, 5).map(e => e.tagName + "." + e.className + "#" + e.id),
