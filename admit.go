@@ -101,10 +101,11 @@ func (x *exchange) proveModel() *gatewayError {
 
 // limitHeaders tells the client what is left, as OpenAI's clients know it.
 func (x *exchange) limitHeaders(header http.Header) {
-	for kind, w := range map[string]access.Window{"Requests": x.limits.Requests, "Tokens": x.limits.Tokens} {
+	for i, w := range [...]*access.Window{&x.limits.Requests, &x.limits.Tokens} {
 		if w.Limit == 0 {
 			continue
 		}
+		kind := [...]string{"Requests", "Tokens"}[i]
 		header.Set("X-Ratelimit-Limit-"+kind, strconv.Itoa(w.Limit))
 		header.Set("X-Ratelimit-Remaining-"+kind, strconv.Itoa(w.Remaining))
 		header.Set("X-Ratelimit-Reset-"+kind, w.Reset.Round(time.Millisecond).String())

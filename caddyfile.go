@@ -52,6 +52,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //		max_attempts <n>
 //		attempt_deadline <duration>
 //		max_body <size>
+//		gc_headroom <size>|off
 //		client_overrides on|off
 //	}
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
@@ -88,6 +89,7 @@ func handlerDirectives(h *Handler, helper *httpcaddyfile.Helper, late *checks) d
 		"max_attempts":       once(func(d *caddyfile.Dispenser) error { return parseInt(d, &h.MaxAttempts) }),
 		"attempt_deadline":   once(func(d *caddyfile.Dispenser) error { return parseDuration(d, &h.AttemptDeadline) }),
 		"max_body":           once(func(d *caddyfile.Dispenser) error { return parseSize(d, &h.MaxBody) }),
+		"gc_headroom":        once(func(d *caddyfile.Dispenser) error { return parseSizeOrOff(d, &h.GCHeadroom) }),
 		"capture":            once(func(d *caddyfile.Dispenser) error { return parseCapture(d, &h.Capture) }),
 		"hook":               func(d *caddyfile.Dispenser) error { return parseHook(d, h) },
 		"guard_prompt_cache": once(func(d *caddyfile.Dispenser) error { return parseOnOff(d, &h.GuardPromptCache) }),
@@ -171,6 +173,26 @@ func parseSize(d *caddyfile.Dispenser, target *int64) error {
 	size, err := humanize.ParseBytes(arg)
 	if err != nil || size == 0 || size > 1<<31-1 {
 		return d.Errf("%s: expected a size between 1B and 2GiB such as 32MiB, got %q", name, arg)
+	}
+	*target = int64(size)
+	return nil
+}
+
+// parseSizeOrOff reads a number of bytes, or off for -1.
+func parseSizeOrOff(d *caddyfile.Dispenser, target *int64) error {
+	name := d.Val()
+	const expected = "off or a size such as 32MiB"
+	arg, err := oneArg(d, expected)
+	if err != nil {
+		return err
+	}
+	if arg == "off" {
+		*target = -1
+		return nil
+	}
+	size, err := humanize.ParseBytes(arg)
+	if err != nil || size == 0 || size > 1<<31-1 {
+		return d.Errf("%s: expected %s, at most 2GiB, got %q", name, expected, arg)
 	}
 	*target = int64(size)
 	return nil

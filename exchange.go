@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -57,7 +58,7 @@ type exchange struct {
 	notStored  cache.Reason
 	client     context.Context // of the client's connection, when r has another
 
-	meter     adapter.Meter
+	meter     *adapter.Meter // given back at the end
 	sentBytes int
 	returned  bool // the handlers behind returned normally
 	over      bool // the answer was whole when the request was settled
@@ -96,7 +97,8 @@ type exchange struct {
 func (h *Handler) newExchange(w http.ResponseWriter, r *http.Request, format adapter.Format) *exchange {
 	now := time.Now()
 	x := &exchange{h: h, w: w, r: r, format: format, mark: now, began: now}
-	x.tee.ResponseWriterWrapper = &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}
+	x.meter = meters.Get().(*adapter.Meter)
+	x.tee.ResponseWriterWrapper.ResponseWriter = w
 	x.tee.x = x
 	x.redact = takeOverAccessLog(h, r)
 	if format != adapter.Unknown {
@@ -273,7 +275,13 @@ func (x *exchange) end() {
 	x.endCapture()
 	x.closeCache()
 	x.redact.write(x)
+	x.meter.Reset()
+	meters.Put(x.meter)
+	x.meter = nil
 }
+
+// meters pools what reads answers.
+var meters = sync.Pool{New: func() any { return new(adapter.Meter) }}
 
 // finish is called when the handlers behind have returned without a panic, so
 // that the answer, if there is one, came to its end.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -72,13 +73,14 @@ var metricTable = []metric{
 var gatewayMetrics = newCollectors()
 
 type collectors struct {
+	routes     sync.Map // routeKey to *routeMetrics
 	counters   map[string]*prometheus.CounterVec
 	histograms map[string]*prometheus.HistogramVec
 	gauges     map[string]*prometheus.GaugeVec
 }
 
 func newCollectors() *collectors {
-	c := &collectors{make(map[string]*prometheus.CounterVec), make(map[string]*prometheus.HistogramVec), make(map[string]*prometheus.GaugeVec)}
+	c := &collectors{counters: make(map[string]*prometheus.CounterVec), histograms: make(map[string]*prometheus.HistogramVec), gauges: make(map[string]*prometheus.GaugeVec)}
 	for _, m := range metricTable {
 		name := metricPrefix + m.name
 		switch {
@@ -120,8 +122,83 @@ func (c *collectors) add(name string, n float64, labels ...string) {
 	}
 }
 
-func (c *collectors) observe(name string, d time.Duration, labels ...string) {
-	c.histograms[name].WithLabelValues(labels...).Observe(d.Seconds())
+// routeKey are the labels that requests on the same route have in common.
+type routeKey struct{ provider, model, endpoint string }
+
+// routeMetrics are the series of one route, so that they need not be looked up
+// by their labels for every request. A series exists from its first value on.
+type routeMetrics struct {
+	c        *collectors
+	key      routeKey
+	requests [len(statusClasses)]atomic.Pointer[prometheus.Counter]
+	tokens   [len(tokenTypes)]atomic.Pointer[prometheus.Counter]
+	cost     atomic.Pointer[prometheus.Counter]
+	own      atomic.Pointer[prometheus.Observer]
+	upstream atomic.Pointer[prometheus.Observer]
+	ttft     atomic.Pointer[prometheus.Observer]
+}
+
+// tokenTypes are the values of the label type of tokens_total.
+var tokenTypes = [...]string{"input", "output", "cached_read", "cached_write", "reasoning", "saved"}
+
+// route returns the series of a route. There are no more routes than the
+// configuration names.
+func (c *collectors) route(key routeKey) *routeMetrics {
+	if m, ok := c.routes.Load(key); ok {
+		return m.(*routeMetrics)
+	}
+	m, _ := c.routes.LoadOrStore(key, &routeMetrics{c: c, key: key})
+	return m.(*routeMetrics)
+}
+
+// series returns what p holds, made by with the first time.
+func series[T any](p *atomic.Pointer[T], with func() T) T {
+	if s := p.Load(); s != nil {
+		return *s
+	}
+	s := with()
+	p.Store(&s)
+	return s
+}
+
+func (m *routeMetrics) countRequest(class int) {
+	series(&m.requests[class], func() prometheus.Counter {
+		return m.c.counters["requests_total"].WithLabelValues(m.key.provider, m.key.model, m.key.endpoint, statusClasses[class])
+	}).Inc()
+}
+
+func (m *routeMetrics) addTokens(kind int, n int64) {
+	if n > 0 {
+		series(&m.tokens[kind], func() prometheus.Counter {
+			return m.c.counters["tokens_total"].WithLabelValues(m.key.provider, m.key.model, tokenTypes[kind])
+		}).Add(float64(n))
+	}
+}
+
+func (m *routeMetrics) addCost(usd float64) {
+	if usd > 0 {
+		series(&m.cost, func() prometheus.Counter {
+			return m.c.counters["cost_usd_total"].WithLabelValues(m.key.provider, m.key.model)
+		}).Add(usd)
+	}
+}
+
+func (m *routeMetrics) observeOwn(d time.Duration) {
+	series(&m.own, func() prometheus.Observer {
+		return m.c.histograms["overhead_seconds"].WithLabelValues(m.key.endpoint)
+	}).Observe(d.Seconds())
+}
+
+// observeUpstream takes in how long the upstream took, ttft 0 if no byte came.
+func (m *routeMetrics) observeUpstream(whole, ttft time.Duration) {
+	series(&m.upstream, func() prometheus.Observer {
+		return m.c.histograms["upstream_seconds"].WithLabelValues(m.key.provider, m.key.model)
+	}).Observe(whole.Seconds())
+	if ttft > 0 {
+		series(&m.ttft, func() prometheus.Observer {
+			return m.c.histograms["ttft_seconds"].WithLabelValues(m.key.provider, m.key.model)
+		}).Observe(ttft.Seconds())
+	}
 }
 
 // registerMetrics adds the collectors to the registry of the configuration
@@ -237,20 +314,18 @@ var observatory = stats.New(time.Now)
 func (x *exchange) count() {
 	m := gatewayMetrics
 	endpoint, provider := x.format.String(), x.providerName()
-	m.inc("requests_total", provider, x.label, endpoint, statusClass(x.tee.status))
-	m.observe("overhead_seconds", x.own, endpoint)
+	now := time.Now()
+	route := m.route(routeKey{provider, x.label, endpoint})
+	route.countRequest(statusClass(x.tee.status))
+	route.observeOwn(x.own)
 	if !x.fromCache() && !x.sentAt.IsZero() {
-		m.observe("upstream_seconds", time.Since(x.sentAt), provider, x.label)
-		if x.tee.firstByte > 0 {
-			m.observe("ttft_seconds", x.tee.firstByte, provider, x.label)
-		}
+		route.observeUpstream(now.Sub(x.sentAt), x.tee.firstByte)
 	}
-	u := x.usage
-	for kind, n := range map[string]int64{"input": u.Input, "output": u.Output, "cached_read": u.CacheRead,
-		"cached_write": u.CacheWrite5m + u.CacheWrite1h, "reasoning": u.Reasoning, "saved": int64(x.result.SavedTokens)} {
-		m.add("tokens_total", float64(n), provider, x.label, kind)
+	u := &x.usage
+	for i, n := range [len(tokenTypes)]int64{u.Input, u.Output, u.CacheRead, u.CacheWrite5m + u.CacheWrite1h, u.Reasoning, int64(x.result.SavedTokens)} {
+		route.addTokens(i, n)
 	}
-	m.add("cost_usd_total", x.cost, provider, x.label)
+	route.addCost(x.cost)
 	m.add("saved_usd_total", x.savedByTokens, x.label, "tokens")
 	m.add("saved_usd_total", x.savedByCache, x.label, "cache")
 	for _, p := range x.result.Passes {
@@ -278,7 +353,7 @@ func (x *exchange) count() {
 	if d := x.limits.Denied; d != nil {
 		m.inc("limited_total", d.Limit)
 	}
-	observatory.Observe(x.sample(provider))
+	observatory.Observe(x.sample(provider, now))
 }
 
 // cacheResults are the labels for what the cache did.
@@ -300,8 +375,7 @@ func (x *exchange) providerName() string {
 }
 
 // sample is what the dashboard shows of the exchange.
-func (x *exchange) sample(provider string) stats.Sample {
-	now := time.Now()
+func (x *exchange) sample(provider string, now time.Time) stats.Sample {
 	s := stats.Sample{
 		Time: now, Endpoint: x.format.String(), Model: x.label, Provider: provider, Status: x.tee.status, Stream: x.tee.stream,
 		Route: x.route, Attempts: x.attempts,
@@ -327,24 +401,16 @@ func (x *exchange) sample(provider string) stats.Sample {
 	return s
 }
 
-// statusClass is the label for an HTTP status; "none" when nothing was
+// statusClasses are the values of the label status; "none" when nothing was
 // answered.
-func statusClass(status int) string {
-	switch {
-	case status == 0:
-		return "none"
-	case status == statusClientClosed:
-		return "client_closed"
-	case status < 200:
-		return "1xx"
-	case status < 300:
-		return "2xx"
-	case status < 400:
-		return "3xx"
-	case status < 500:
-		return "4xx"
+var statusClasses = [...]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx", "client_closed"}
+
+// statusClass is the index in statusClasses for an HTTP status.
+func statusClass(status int) int {
+	if status == statusClientClosed {
+		return len(statusClasses) - 1
 	}
-	return "5xx"
+	return min(status/100, 5)
 }
 
 // levelOfStatus is the log level for an answer with status.

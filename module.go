@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/access"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/heap"
 )
 
 func init() {
@@ -23,6 +24,10 @@ func init() {
 // defaultMaxBody is the largest request body that is read into memory when
 // max_body says nothing, in bytes.
 const defaultMaxBody = 32 << 20
+
+// defaultGCHeadroom is the headroom of the heap when gc_headroom says nothing,
+// in bytes.
+const defaultGCHeadroom = 32 << 20
 
 // Handler is a gateway for LLM providers. It reads requests in the wire
 // formats of OpenAI (chat completions, responses, completions, embeddings)
@@ -59,6 +64,12 @@ type Handler struct {
 	// MaxBody is the largest request body that is read into memory, in bytes.
 	// A larger one streams on unchanged. Default: 33554432 (32 MiB).
 	MaxBody int64 `json:"max_body,omitempty"`
+
+	// GCHeadroom is how many bytes the heap may grow by between two runs of the
+	// garbage collector although less than that is alive, for the whole process:
+	// memory for processor time. A memory limit (GOMEMLIMIT) holds; with GOGC
+	// set, or `-1` here, Go's own rule does. Default: 33554432 (32 MiB).
+	GCHeadroom int64 `json:"gc_headroom,omitempty"`
 
 	// ClientOverrides says whether clients may choose optimizers by
 	// X-Gateway-* request headers. Default: true. The headers never reach the
@@ -114,7 +125,9 @@ type Handler struct {
 	plans     *cachePlans
 	lists     *modelLists
 	passes    *passTable
-	panics    *logLimiter
+	// releaseHeap gives the headroom of the heap back.
+	releaseHeap func()
+	panics      *logLimiter
 
 	// accessLogger is Caddy's own access logger, see accesslog.go.
 	accessLogger *zap.Logger
@@ -134,6 +147,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	h.accessLogger = ctx.Logger(new(caddyhttp.App)).Named("log.access")
 	if h.MaxBody == 0 {
 		h.MaxBody = defaultMaxBody
+	}
+	if h.GCHeadroom == 0 {
+		h.GCHeadroom = defaultGCHeadroom
 	}
 	if h.MaxAttempts == 0 {
 		h.MaxAttempts = defaultMaxAttempts
@@ -178,6 +194,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		}
 		go h.captures.run()
 	}
+	h.releaseHeap = heap.Reserve(h.GCHeadroom)
 	instances.add(h)
 	return nil
 }
@@ -197,6 +214,9 @@ func (h *Handler) Validate() error {
 // half-way. Requests of the old configuration may still be in flight.
 func (h *Handler) Cleanup() error {
 	instances.remove(h)
+	if h.releaseHeap != nil {
+		h.releaseHeap()
+	}
 	h.hooks.close()
 	h.captures.close()
 	return errors.Join(h.plans.close(), h.closeLimiter(), h.engines.close())

@@ -20,7 +20,7 @@ import (
 // from then on until endFeed only that goroutine touches the response writer
 // below and what deliver uses.
 type tee struct {
-	*caddyhttp.ResponseWriterWrapper
+	caddyhttp.ResponseWriterWrapper
 	x *exchange
 
 	wroteHeader bool
@@ -28,6 +28,7 @@ type tee struct {
 	size        int64
 	firstByte   time.Duration // from the request being sent to the first body byte
 	stream      bool          // the answer is an event stream
+	held        bool          // the header waits for the first of the body
 	fed         bool          // the feed writes
 	late        http.Header   // what was set in the header meanwhile: trailers
 }
@@ -66,6 +67,7 @@ func (t *tee) Write(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
+	t.held = false
 	t.observe(b)
 	if rec := t.x.recorder(); rec != nil {
 		fed, err := rec.Write(b)
@@ -119,10 +121,15 @@ func (t *tee) ReadFrom(src io.Reader) (int64, error) {
 	return io.Copy(writerOnly{t}, src)
 }
 
-// FlushError flushes what was written so far.
+// FlushError flushes what was written so far. The header of an answer that
+// states its length is not flushed alone: such an answer is whole at the
+// provider, its body follows at once, and both together are one packet.
 func (t *tee) FlushError() error {
 	if !t.wroteHeader {
 		t.WriteHeader(http.StatusOK)
+	}
+	if t.held {
+		return nil
 	}
 	if rec := t.x.recorder(); rec != nil {
 		if fed, err := rec.Flush(); fed {
@@ -201,6 +208,7 @@ func (x *exchange) answering(status int, header http.Header) {
 		}
 		x.cached.SetHeaders(header)
 	}
+	x.tee.held = !x.tee.stream && header.Get("Content-Length") != ""
 	x.beginRewrite(status, header)
 	overhead := formatMillis(int64(x.own))
 	header.Set(headerOverhead, overhead)

@@ -96,6 +96,12 @@ func (m *Meter) Start(f Format, stream bool) {
 	m.beginEvent()
 }
 
+// Reset lets go of the answer. The meter is as new, but keeps its memory.
+func (m *Meter) Reset() {
+	clear(m.answer.Choices[:cap(m.answer.Choices)])
+	*m = Meter{answer: Answer{Choices: m.answer.Choices[:0]}}
+}
+
 // Write reads the next piece of the body. It never fails; what is wrong with
 // the body stands in the answer.
 func (m *Meter) Write(p []byte) {

@@ -122,7 +122,6 @@ func New(now func() time.Time) *Recorder {
 		now:     now,
 		minutes: ring{step: time.Minute, buckets: make([]bucket, minutes)},
 		hours:   ring{step: time.Hour, buckets: make([]bucket, hours)},
-		changed: make(chan struct{}),
 		since:   now(),
 	}
 }
@@ -164,14 +163,19 @@ func (r *Recorder) Observe(s Sample) {
 	}
 	r.recent[r.count%maxRecent] = s
 	r.count++
-	close(r.changed)
-	r.changed = make(chan struct{})
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
 }
 
 // Changed is closed when the next sample arrives.
 func (r *Recorder) Changed() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
 	return r.changed
 }
 
