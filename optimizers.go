@@ -18,6 +18,12 @@ const memoSize = 64 << 20
 
 var rtkMemo = rtk.NewMemo(memoSize)
 
+// repeatsSize bounds what is remembered of bodies that came more than once, in
+// bytes.
+const repeatsSize = 16 << 20
+
+var repeats = optimize.NewRepeats(repeatsSize)
+
 // buildPasses makes the passes that s asks for, in the order in which they
 // run. The levels were checked when s was made; one that a pass does not know
 // after all is left out and logged.
@@ -74,13 +80,24 @@ type squozePass struct{ optimize.Pass }
 func (squozePass) Level() string { return optimizers[optSquoze].levels[0] }
 
 // forTenant puts the request's own passes in the place of slots.
-func forTenant(passes []optimize.Pass, x *exchange) []optimize.Pass {
+func forTenant(passes []optimize.Pass, tenant string) []optimize.Pass {
 	for i, p := range passes {
 		if slot, ok := p.(*squozeSlot); ok {
 			own := slices.Clone(passes)
-			own[i] = squozePass{slot.engine.Pass(x.originalsTenant())}
+			own[i] = squozePass{slot.engine.Pass(tenant)}
 			return own
 		}
 	}
 	return passes
+}
+
+// tenantOf is for whom passes do something beside making a body, "" if they
+// do no such thing.
+func tenantOf(passes []optimize.Pass, x *exchange) string {
+	for _, p := range passes {
+		if _, ok := p.(*squozeSlot); ok {
+			return x.originalsTenant()
+		}
+	}
+	return ""
 }

@@ -51,26 +51,25 @@ func (h *Handler) optimize(x *exchange) *payload {
 	if audit.any() {
 		defer x.audit(audit)
 	}
-	passes := forTenant(h.passesFor(apply), x)
+	passes := h.passesFor(apply)
 	if len(passes) == 0 {
 		return x.body
 	}
-	x.parse()
-	if x.parseErr != nil {
-		x.skipped, x.failedOpen = x.parseErr.Error(), "shape"
-		return x.body
+	if h.guards() {
+		if x.parse(); x.parseErr == nil && x.guarded(&apply) {
+			return x.body
+		}
 	}
-	if x.guarded(&apply) {
-		return x.body
-	}
-	if len(x.body.bytes) > 32<<10 {
-		turns <- struct{}{}
-		defer func() { <-turns }()
-	}
-	buf := newBuffer(len(x.body.bytes))
-	x.result = optimize.Run(x.view, passes, buf)
-	if x.result.Body == nil {
-		freeBuffer(buf)
+	tenant := tenantOf(passes, x)
+	key := repeats.Key(passes, x.format, tenant, x.body.bytes)
+	var known, again bool
+	if x.result, known, again = repeats.Find(key, x.body.bytes, newBuffer); !known {
+		x.parse()
+		if x.parseErr != nil {
+			x.skipped, x.failedOpen = x.parseErr.Error(), "shape"
+			return x.body
+		}
+		x.runPasses(key, again, forTenant(passes, tenant))
 	}
 	if p := x.result.Panic; p != nil {
 		gatewayMetrics.inc("optimizer_panics_total", p.Pass)
@@ -90,6 +89,24 @@ func (h *Handler) optimize(x *exchange) *payload {
 		return x.body
 	}
 	return newPayload(x.result.Body)
+}
+
+// runPasses makes x.result. again says that the body came before, so that what
+// is made of it is worth to be remembered.
+func (x *exchange) runPasses(key optimize.RepeatKey, again bool, passes []optimize.Pass) {
+	if len(x.body.bytes) > 32<<10 {
+		turns <- struct{}{}
+		defer func() { <-turns }()
+	}
+	buf := newBuffer(len(x.body.bytes))
+	if again {
+		x.result = repeats.RunAgain(key, x.view, passes, buf)
+	} else {
+		x.result = optimize.Run(x.view, passes, buf)
+	}
+	if x.result.Body == nil {
+		freeBuffer(buf)
+	}
 }
 
 var turns = make(chan struct{}, runtime.GOMAXPROCS(0))

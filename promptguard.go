@@ -20,12 +20,12 @@ var promptGuard = guard.New(time.Now)
 // in prices of plain input, where none is configured.
 const assumedCachedPrice = 0.1
 
+// guards reports whether the prompt-cache guard is on.
+func (h *Handler) guards() bool { return h.GuardPromptCache != nil && *h.GuardPromptCache }
+
 // guarded reports whether the prompt-cache guard wants the request to go as it
 // came, although apply asks for optimizers. The request has been parsed.
 func (x *exchange) guarded(apply *settings) bool {
-	if on := x.h.GuardPromptCache; on == nil || !*on {
-		return false
-	}
 	session := x.session()
 	if session == "" {
 		return false

@@ -1,9 +1,9 @@
 package llmgateway
 
 import (
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -128,7 +128,8 @@ func (t *engineTable) close() error {
 	return nil
 }
 
-// tenantSecret keys the names of tenants that have no key.
+// tenantSecret keys the names of tenants that have no key. They are shown to
+// nobody, so a hash of it and the credentials is enough.
 var tenantSecret = func() []byte {
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails, see crypto/rand
@@ -141,11 +142,25 @@ func (x *exchange) originalsTenant() string {
 	if x.key != nil {
 		return "key " + x.key.Name
 	}
-	mac := hmac.New(sha256.New, tenantSecret)
-	for _, name := range append([]string{"Authorization"}, credentialHeaders...) {
-		fmt.Fprintf(mac, "%q", x.r.Header[name])
+	var buf [512]byte
+	b := append(buf[:0], tenantSecret...)
+	b = appendFields(b, x.r.Header["Authorization"])
+	for _, name := range credentialHeaders {
+		b = appendFields(b, x.r.Header[name])
 	}
-	return "site " + strings.ToLower(hostWithoutPort(x.r.Host)) + " " + hex.EncodeToString(mac.Sum(nil)[:12])
+	sum := sha256.Sum256(b)
+	return "site " + strings.ToLower(hostWithoutPort(x.r.Host)) + " " + hex.EncodeToString(sum[:12])
+}
+
+// appendFields appends the values of one header field so that no others give
+// the same bytes.
+func appendFields(b []byte, values []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(values)))
+	for _, v := range values {
+		b = binary.AppendUvarint(b, uint64(len(v)))
+		b = append(b, v...)
+	}
+	return b
 }
 
 // serveOriginal answers the text that lines were elided from, byte for byte:

@@ -76,4 +76,8 @@ type Outcome struct {
 	Blocks  int      // blocks looked at
 	Changed int      // blocks (or messages) changed; 0: the pass did nothing
 	Notes   []string // why something was left alone, one short phrase each ("over reserve, nothing to prune")
+	// Renew, if not nil, does again what the pass did beside changing the
+	// body, such as keeping originals. It reports whether that could be done
+	// without the body.
+	Renew func() bool
 }

@@ -46,6 +46,8 @@ type Report struct {
 	SavedBytes  int    // bytes of the body, exact
 	SavedTokens int    // an estimate
 	Notes       []string
+	// Renew is the pass's, see Outcome.
+	Renew func() bool `json:"-"`
 }
 
 // Panic is the fault of a pass.
@@ -75,12 +77,20 @@ var drafts = sync.Pool{New: func() any { return new(Draft) }}
 // makes the body larger, or makes a text that is no valid JSON string, none of
 // the changes is made. So it is when the body is not valid UTF-8.
 func Run(req *adapter.Request, passes []Pass, dst []byte) Result {
+	return run(req, passes, dst, nil)
+}
+
+// run is Run. It leaves the edits in kept, if that is not nil.
+func run(req *adapter.Request, passes []Pass, dst []byte, kept *repeat) Result {
 	if len(req.Messages) == 0 && req.System == jsonspan.None && len(req.Blocks) == 0 {
 		return Result{} // nothing that a pass could act on
 	}
 	d := drafts.Get().(*Draft)
 	d.open(req)
 	res := d.run(passes, dst)
+	if kept != nil && res.Body != nil {
+		kept.keep(d.edits)
+	}
 	d.close()
 	drafts.Put(d)
 	return res
@@ -99,7 +109,7 @@ func (d *Draft) run(passes []Pass, dst []byte) Result {
 		if out.Changed == 0 && len(out.Notes) == 0 {
 			continue
 		}
-		r := Report{Name: p.Name(), Level: out.Level, Blocks: out.Blocks, Changed: out.Changed, Notes: out.Notes}
+		r := Report{Name: p.Name(), Level: out.Level, Blocks: out.Blocks, Changed: out.Changed, Notes: out.Notes, Renew: out.Renew}
 		if l, ok := p.(Leveled); ok && r.Level == "" {
 			r.Level = l.Level()
 		}

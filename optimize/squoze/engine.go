@@ -83,7 +83,8 @@ type worker struct {
 	mode   References
 	report *Report
 	detail bool
-	tokens int // saved so far, an estimate
+	tokens int      // saved so far, an estimate
+	kept   []string // references of the originals in the store
 }
 
 // Apply squeezes a request of the given format. It returns the new body, or
@@ -476,12 +477,15 @@ func (w *worker) keep(res *result, raw []byte) {
 	store, decoded := w.engine.config.Originals, false
 	for _, p := range res.originals {
 		if store.Touch(w.tenant, p.ref) {
+			w.kept = append(w.kept, p.ref)
 			continue
 		}
 		if !decoded {
 			w.text = jsonspan.AppendUnquoted(w.text[:0], raw[1:len(raw)-1])
 			decoded = true
 		}
-		store.Keep(w.tenant, p.ref, w.text[p.from:p.to])
+		if store.Keep(w.tenant, p.ref, w.text[p.from:p.to]) {
+			w.kept = append(w.kept, p.ref)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package squoze
 
 import (
+	"slices"
+
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize"
@@ -28,6 +30,11 @@ func (p *Pass) Apply(d *optimize.Draft) optimize.Outcome {
 	w := workers.Get().(*worker)
 	w.engine, w.tenant, w.report, w.detail, w.draft = p.engine, p.tenant, p.report, p.detail, d
 	out := w.run()
+	if len(w.kept) > 0 {
+		out.Renew = p.renew(slices.Clone(w.kept))
+		clear(w.kept)
+		w.kept = w.kept[:0]
+	}
 	w.refs.reset()
 	w.takeBack()
 	w.engine, w.tenant, w.report, w.draft = nil, "", nil, nil
@@ -35,6 +42,19 @@ func (p *Pass) Apply(d *optimize.Draft) optimize.Outcome {
 		workers.Put(w)
 	}
 	return out
+}
+
+// renew makes the originals recent ones again, if all of them are still there.
+func (p *Pass) renew(refs []string) func() bool {
+	store, tenant := p.engine.config.Originals, p.tenant
+	return func() bool {
+		for _, ref := range refs {
+			if !store.Touch(tenant, ref) {
+				return false
+			}
+		}
+		return true
+	}
 }
 
 // maxPooled is the largest request, in bytes, after which the memory that it

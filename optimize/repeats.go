@@ -1,0 +1,177 @@
+package optimize
+
+import (
+	"bytes"
+	"container/list"
+	"encoding/binary"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
+)
+
+// Repeats remembers what passes made of whole bodies. Clients send a body again
+// when an answer failed or did not come, to draw several answers, or because a
+// program asks the same of every input; then nothing needs to be read twice.
+//
+// A body is remembered when it comes the second time, so that traffic which never
+// repeats costs a look at a few of its bytes. It is found by a hash of those and
+// then compared in full: no body is ever taken for another. What is remembered
+// is only what the passes would make of it again. It is bounded in bytes and
+// safe for concurrent use.
+type Repeats struct {
+	limit int64
+	seed  maphash.Seed
+	once  [onceSlots]atomic.Uint64 // hashes of bodies that came once
+
+	mu     sync.Mutex
+	bytes  int64
+	held   map[RepeatKey]*list.Element
+	recent list.List // of *repeat, the most recent one in front
+}
+
+const (
+	// onceSlots is how many hashes of bodies that came once are kept, each in a
+	// place of its own.
+	onceSlots = 4096
+	// A body is told from most others by so many windows of so many bytes.
+	sampleWindows = 16
+	sampleBytes   = 32
+	// repeatOverhead is what an entry takes beside its bytes.
+	repeatOverhead = 400
+)
+
+// RepeatKey names a body and what is to be made of it, for as long as the list
+// of passes is in use. It is no proof that a body is the same.
+type RepeatKey struct {
+	passes *Pass // the first of the list, which is never changed
+	format adapter.Format
+	tenant string
+	sample uint64
+}
+
+// repeat is what was made of one body.
+type repeat struct {
+	key    RepeatKey
+	body   []byte
+	edits  []jsonspan.Edit
+	result Result // without a body
+}
+
+// NewRepeats returns a store of at most limit bytes.
+func NewRepeats(limit int64) *Repeats {
+	return &Repeats{limit: limit, seed: maphash.MakeSeed(), held: make(map[RepeatKey]*list.Element)}
+}
+
+// Key is the key of a body. passes is a list that lives as long as it is used
+// and never changes. tenant tells apart those for whom the passes do something
+// else, beside making the body.
+func (r *Repeats) Key(passes []Pass, format adapter.Format, tenant string, body []byte) RepeatKey {
+	var buf [sampleWindows*sampleBytes + 8]byte
+	sample := buf[:0]
+	if step := len(body) / sampleWindows; step > sampleBytes {
+		for i := range sampleWindows {
+			sample = append(sample, body[i*step:i*step+sampleBytes]...)
+		}
+		// Conversations differ at their end.
+		copy(sample[len(sample)-sampleBytes:], body[len(body)-sampleBytes:])
+	} else {
+		sample = append(sample, body[:min(len(body), sampleWindows*sampleBytes)]...)
+	}
+	sample = binary.LittleEndian.AppendUint64(sample, uint64(len(body)))
+	return RepeatKey{&passes[0], format, tenant, maphash.Bytes(r.seed, sample)}
+}
+
+// Find returns what was made of body, if that is known: the result, whose Body
+// is dst with the new body appended, or nil if nothing changes. again says that
+// it is not, but that the body seems to have come before.
+func (r *Repeats) Find(key RepeatKey, body []byte, dst func(size int) []byte) (res Result, found, again bool) {
+	r.mu.Lock()
+	e := r.held[key]
+	if e != nil {
+		r.recent.MoveToFront(e)
+	}
+	r.mu.Unlock()
+	if e == nil {
+		slot := &r.once[key.sample%onceSlots]
+		if slot.Load() == key.sample {
+			return Result{}, false, true
+		}
+		slot.Store(key.sample)
+		return Result{}, false, false
+	}
+	known := e.Value.(*repeat)
+	if !bytes.Equal(known.body, body) {
+		return Result{}, false, false
+	}
+	for _, p := range known.result.Passes {
+		if p.Renew != nil && !p.Renew() {
+			return Result{}, false, true
+		}
+	}
+	res = known.result
+	if len(known.edits) > 0 {
+		res.Body = jsonspan.Splice(dst(jsonspan.SplicedLen(body, known.edits)), body, known.edits)
+	}
+	return res, true, false
+}
+
+// RunAgain is Run for a body that has come before: what is made of it is
+// remembered under key.
+func (r *Repeats) RunAgain(key RepeatKey, req *adapter.Request, passes []Pass, dst []byte) Result {
+	if int64(len(req.Doc.Source()))+repeatOverhead > r.limit/4 {
+		return Run(req, passes, dst)
+	}
+	n := &repeat{key: key}
+	res := run(req, passes, dst, n)
+	if res.Panic != nil {
+		return res
+	}
+	n.body = bytes.Clone(req.Doc.Source())
+	n.result = res
+	n.result.Body = nil
+	if n.size() > r.limit/4 {
+		return res
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.held[key]; e != nil {
+		r.drop(e)
+	}
+	r.held[key] = r.recent.PushFront(n)
+	for r.bytes += n.size(); r.bytes > r.limit; {
+		r.drop(r.recent.Back())
+	}
+	return res
+}
+
+// Usage is the number of bodies held and the bytes they take.
+func (r *Repeats) Usage() (entries int, bytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.held), r.bytes
+}
+
+func (r *Repeats) drop(e *list.Element) {
+	n := r.recent.Remove(e).(*repeat)
+	delete(r.held, n.key)
+	r.bytes -= n.size()
+}
+
+func (n *repeat) size() int64 {
+	size := int64(len(n.body)+len(n.key.tenant)) + repeatOverhead
+	for _, e := range n.edits {
+		size += int64(len(e.New)) + 48
+	}
+	return size
+}
+
+// keep copies the edits. What they put in may be used again by whoever made it.
+func (n *repeat) keep(edits []jsonspan.Edit) {
+	n.edits = make([]jsonspan.Edit, len(edits))
+	for i, e := range edits {
+		n.edits[i] = jsonspan.Edit{Span: e.Span, New: bytes.Clone(e.New)}
+	}
+}
