@@ -55,7 +55,7 @@ func (x *exchange) admit() (done bool, err error) {
 	}
 	estimate := 0
 	if x.body != nil {
-		estimate = len(x.body.bytes) / bytesPerToken
+		estimate = x.body.len() / bytesPerToken
 	}
 	lease, decision := x.h.limiter.Admit(x.r.Context(), k.Name, k.limits, estimate)
 	x.lease, x.limits = lease, decision

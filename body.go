@@ -5,15 +5,24 @@ import (
 	"io"
 	"math/bits"
 	"sync"
+
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
 )
 
 // payload is a request body in memory, shared by the handler and whoever
 // reads it. When the last of them lets go the bytes are given back to the
 // pool (or to the garbage collector), even while the response still streams.
+//
+// A body that was made of another one by edits need not be put together: it is
+// read piece by piece out of what it was made of.
 type payload struct {
-	mu    sync.Mutex
-	bytes []byte
-	refs  int
+	mu   sync.Mutex
+	refs int
+	held []byte // nil when the body is base with edits
+
+	base  *payload // holds a reference
+	edits []jsonspan.Edit
+	size  int
 }
 
 // Buffers up to maxPooled bytes are pooled, in size classes of which there are
@@ -66,35 +75,67 @@ func freeBuffer(b []byte) {
 }
 
 // newPayload takes over b; the caller holds the first reference.
-func newPayload(b []byte) *payload { return &payload{bytes: b, refs: 1} }
+func newPayload(b []byte) *payload { return &payload{held: b, size: len(b), refs: 1} }
+
+// editedPayload is base with edits, which are in order and are never changed.
+func editedPayload(base *payload, edits []jsonspan.Edit) *payload {
+	base.mu.Lock()
+	base.refs++
+	base.mu.Unlock()
+	return &payload{base: base, edits: edits, size: jsonspan.SplicedLen(base.bytes(), edits), refs: 1}
+}
+
+// len is the length of the body.
+func (p *payload) len() int { return p.size }
+
+// bytes is the body in one piece. It must not be changed, and is good for as
+// long as the caller's reference.
+func (p *payload) bytes() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held == nil && p.base != nil {
+		p.held = jsonspan.Splice(newBuffer(p.size), p.base.bytes(), p.edits)
+	}
+	return p.held
+}
 
 // release gives up one reference.
 func (p *payload) release() {
 	p.mu.Lock()
-	p.refs--
-	if p.refs == 0 {
-		freeBuffer(p.bytes)
-		p.bytes = nil
+	defer p.mu.Unlock()
+	if p.refs--; p.refs > 0 {
+		return
 	}
-	p.mu.Unlock()
+	freeBuffer(p.held)
+	p.held = nil
+	if p.base != nil {
+		p.base.release()
+		p.base, p.edits = nil, nil
+	}
 }
 
 // open returns a reader over the whole payload that holds a reference until
 // it is closed.
 func (p *payload) open() *payloadReader {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.refs++
-	p.mu.Unlock()
-	return &payloadReader{p: p}
+	if p.held == nil && p.base != nil {
+		return &payloadReader{p: p, rest: p.base.bytes(), edits: p.edits}
+	}
+	return &payloadReader{p: p, rest: p.held}
 }
 
 // payloadReader reads a payload. The transport may close it while a Read is
 // under way on another goroutine; the lock keeps the two apart, so that the
 // bytes are never given back while they are copied.
 type payloadReader struct {
-	mu sync.Mutex
-	p  *payload // nil when closed
-	at int
+	mu    sync.Mutex
+	p     *payload // nil when closed
+	rest  []byte   // of what the edits are made to
+	edits []jsonspan.Edit
+	at    int    // where rest begins in it
+	put   []byte // rest of what an edit puts in
 }
 
 var errBodyClosed = errors.New("read of a request body that was closed")
@@ -106,12 +147,40 @@ func (r *payloadReader) Read(b []byte) (int, error) {
 	if r.p == nil {
 		return 0, errBodyClosed
 	}
-	if r.at == len(r.p.bytes) {
-		return 0, io.EOF
+	n := 0
+	for n < len(b) {
+		switch {
+		case len(r.put) > 0:
+			k := copy(b[n:], r.put)
+			r.put = r.put[k:]
+			n += k
+			continue
+		case len(r.edits) > 0 && r.at == r.edits[0].Start:
+			r.put = r.edits[0].New
+			r.skip(r.edits[0].Len())
+			r.edits = r.edits[1:]
+			continue
+		case len(r.rest) == 0:
+			if n == 0 {
+				return 0, io.EOF
+			}
+			return n, nil
+		}
+		piece := r.rest
+		if len(r.edits) > 0 {
+			piece = piece[:r.edits[0].Start-r.at]
+		}
+		k := copy(b[n:], piece)
+		r.skip(k)
+		n += k
 	}
-	n := copy(b, r.p.bytes[r.at:])
-	r.at += n
 	return n, nil
+}
+
+// skip goes on by n bytes of what the edits are made to.
+func (r *payloadReader) skip(n int) {
+	r.rest = r.rest[n:]
+	r.at += n
 }
 
 // Close implements io.Closer. It may be called more than once.
@@ -120,7 +189,7 @@ func (r *payloadReader) Close() error {
 	defer r.mu.Unlock()
 	if r.p != nil {
 		r.p.release()
-		r.p = nil
+		r.p, r.rest, r.edits, r.put = nil, nil, nil, nil
 	}
 	return nil
 }

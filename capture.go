@@ -287,8 +287,8 @@ func copyPart(p *payload) (b []byte, cut bool) {
 	if p == nil {
 		return nil, true
 	}
-	n := min(len(p.bytes), maxCapturePart)
-	return append([]byte{}, p.bytes[:n]...), n < len(p.bytes)
+	n := min(p.len(), maxCapturePart)
+	return append([]byte{}, p.bytes()[:n]...), n < p.len()
 }
 
 // captureAnswer keeps the next piece of the answer.

@@ -115,7 +115,7 @@ func (x *exchange) countTokens() (done bool, err error) {
 	}
 	view := requestViews.Get().(*adapter.Request)
 	defer giveBack(view)
-	parseErr := view.Parse(adapter.Messages, x.body.bytes)
+	parseErr := view.Parse(adapter.Messages, x.body.bytes())
 	if view.ModelState != adapter.ModelUnique {
 		return true, x.fail(gatewayError{http.StatusBadRequest, codeModelRequired, "the request must name one model"})
 	}
@@ -146,7 +146,7 @@ func (x *exchange) countTokens() (done bool, err error) {
 		x.sent = x.body
 		if upstream != x.model {
 			edit := jsonspan.Edit{Span: view.Doc.Span(view.Model), New: jsonspan.AppendQuoted(nil, []byte(upstream))}
-			x.replaceSent(jsonspan.Splice(newBuffer(len(x.body.bytes)+len(edit.New)), x.body.bytes, []jsonspan.Edit{edit}))
+			x.replaceSent(jsonspan.Splice(newBuffer(x.body.len()+len(edit.New)), x.body.bytes(), []jsonspan.Edit{edit}))
 		}
 		x.setBody()
 		return true, x.forwardToProviders(counting)

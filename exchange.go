@@ -167,7 +167,7 @@ func (x *exchange) readBody() (done bool, err error) {
 func (x *exchange) identify() {
 	x.label = otherModel
 	if !x.identifyByPath() && x.body != nil {
-		x.model, _ = adapter.PeekModel(x.body.bytes)
+		x.model, _ = adapter.PeekModel(x.body.bytes())
 	}
 	if m, label := x.h.models.find(x.model); m != nil {
 		x.entry, x.label = m, label
@@ -207,11 +207,11 @@ func (x *exchange) setBody() {
 	r, sent := x.r, x.sent
 	r.Body = sent.open()
 	r.GetBody = nil // a server request; the reader above is not replayed
-	r.ContentLength = int64(len(sent.bytes))
-	x.sentBytes = len(sent.bytes)
+	r.ContentLength = int64(sent.len())
+	x.sentBytes = sent.len()
 	r.TransferEncoding = nil
 	r.Header.Del("Expect") // the body is here; there is nothing to wait for
-	r.Header.Set("Content-Length", strconv.Itoa(len(sent.bytes)))
+	r.Header.Set("Content-Length", strconv.Itoa(sent.len()))
 	if x.decoded {
 		r.Header.Del("Content-Encoding")
 	}

@@ -203,8 +203,8 @@ func (a *attempt) request(ctx context.Context) (*http.Request, error) {
 	req.Header.Del("Accept-Encoding")
 	if sent := x.bodyFor(p); sent != nil {
 		req.Body = sent.open()
-		req.ContentLength = int64(len(sent.bytes))
-		req.Header.Set("Content-Length", itoa(len(sent.bytes)))
+		req.ContentLength = int64(sent.len())
+		req.Header.Set("Content-Length", itoa(sent.len()))
 	}
 	return req, nil
 }

@@ -221,7 +221,7 @@ func (x *exchange) beforeRequest() {
 	}
 	if s.bodies && x.body != nil {
 		// A copy: the hook may still read it when the request is long over.
-		e.Request = append([]byte(nil), x.body.bytes[:min(len(x.body.bytes), maxHookBody)]...)
+		e.Request = append([]byte(nil), x.body.bytes()[:min(x.body.len(), maxHookBody)]...)
 	}
 	x.report = e
 	for _, hk := range s.all {

@@ -41,8 +41,8 @@ func TestPanicInOptimizer(t *testing.T) {
 	const body = `{"model":"m","messages":[{"role":"user","content":"x"}]}`
 	for range 3 {
 		x := &exchange{h: h, format: adapter.Chat, plan: plan, body: newPayload([]byte(body)), r: httptest.NewRequest("POST", "/v1/chat/completions", nil)}
-		if sent := h.optimize(x); sent != x.body || string(sent.bytes) != body {
-			t.Errorf("sent %q", sent.bytes)
+		if sent := h.optimize(x); sent != x.body || string(sent.bytes()) != body {
+			t.Errorf("sent %q", sent.bytes())
 		}
 		if x.applied != "" || x.skipped != "internal error in broken" || x.failedOpen != "panic" {
 			t.Errorf("applied %q, skipped %q, failed open %q", x.applied, x.skipped, x.failedOpen)

@@ -61,9 +61,11 @@ func (h *Handler) optimize(x *exchange) *payload {
 		}
 	}
 	tenant := tenantOf(passes, x)
-	key := repeats.Key(passes, x.format, tenant, x.body.bytes)
-	var known, again bool
-	if x.result, known, again = repeats.Find(key, x.body.bytes, newBuffer); !known {
+	key := repeats.Key(passes, x.format, tenant, x.body.bytes())
+	result, edits, known, again := repeats.Find(key, x.body.bytes())
+	if known {
+		x.result = result
+	} else {
 		x.parse()
 		if x.parseErr != nil {
 			x.skipped, x.failedOpen = x.parseErr.Error(), "shape"
@@ -85,7 +87,10 @@ func (h *Handler) optimize(x *exchange) *payload {
 		return x.body
 	}
 	x.describe()
-	if x.result.Body == nil {
+	switch {
+	case len(edits) > 0:
+		return editedPayload(x.body, edits)
+	case x.result.Body == nil:
 		return x.body
 	}
 	return newPayload(x.result.Body)
@@ -94,11 +99,11 @@ func (h *Handler) optimize(x *exchange) *payload {
 // runPasses makes x.result. again says that the body came before, so that what
 // is made of it is worth to be remembered.
 func (x *exchange) runPasses(key optimize.RepeatKey, again bool, passes []optimize.Pass) {
-	if len(x.body.bytes) > 32<<10 {
+	if x.body.len() > 32<<10 {
 		turns <- struct{}{}
 		defer func() { <-turns }()
 	}
-	buf := newBuffer(len(x.body.bytes))
+	buf := newBuffer(x.body.len())
 	if again {
 		x.result = repeats.RunAgain(key, x.view, passes, buf)
 	} else {

@@ -35,7 +35,7 @@ func BenchmarkPolicy(b *testing.B) {
 	body := newPayload([]byte(`{"model":"gpt-5-mini","messages":[{"role":"user","content":"` + strings.Repeat("some text ", 500) + `"}]}`))
 	r := httptest.NewRequest("POST", "/v1/chat/completions", nil)
 	var view adapter.Request
-	if err := view.Parse(adapter.Chat, body.bytes); err != nil {
+	if err := view.Parse(adapter.Chat, body.bytes()); err != nil {
 		b.Fatal(err)
 	}
 	bearer := []string{"Bearer sk-secret-77777"}

@@ -107,7 +107,7 @@ func (x *exchange) injectUsage() {
 	if !x.hideUsage || x.sent == nil {
 		return
 	}
-	body := x.sent.bytes
+	body := x.sent.bytes()
 	view := requestViews.Get().(*adapter.Request)
 	defer giveBack(view)
 	if err := view.Doc.Parse(body); err != nil {

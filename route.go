@@ -107,7 +107,7 @@ func (x *exchange) parse() {
 		return
 	}
 	x.view = requestViews.Get().(*adapter.Request)
-	x.parseErr = x.view.Parse(x.format, x.body.bytes)
+	x.parseErr = x.view.Parse(x.format, x.body.bytes())
 }
 
 // renameModel puts the provider's name of the model into the body that is to
@@ -128,7 +128,7 @@ func (x *exchange) renameModel() {
 	if x.view.ModelState != adapter.ModelUnique || name == x.model {
 		return
 	}
-	body := x.sent.bytes
+	body := x.sent.bytes()
 	span, ok := modelSpan(body)
 	if !ok {
 		return

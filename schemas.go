@@ -33,7 +33,7 @@ func (x *exchange) bodyFor(p *Provider) *payload {
 // adaptSchemas makes the body for mode, nil if the one to be sent will do. A
 // body that cannot be read goes as it is.
 func (x *exchange) adaptSchemas(mode toolschema.Mode) *payload {
-	body := x.sent.bytes
+	body := x.sent.bytes()
 	view := requestViews.Get().(*adapter.Request)
 	defer giveBack(view)
 	if view.Doc.Parse(body) != nil {

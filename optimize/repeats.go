@@ -84,10 +84,10 @@ func (r *Repeats) Key(passes []Pass, format adapter.Format, tenant string, body 
 	return RepeatKey{&passes[0], format, tenant, maphash.Bytes(r.seed, sample)}
 }
 
-// Find returns what was made of body, if that is known: the result, whose Body
-// is dst with the new body appended, or nil if nothing changes. again says that
-// it is not, but that the body seems to have come before.
-func (r *Repeats) Find(key RepeatKey, body []byte, dst func(size int) []byte) (res Result, found, again bool) {
+// Find returns what was made of body, if that is known: the result, without its
+// Body, and the edits that make it, which must not be changed. again says that
+// it is not known, but that the body seems to have come before.
+func (r *Repeats) Find(key RepeatKey, body []byte) (res Result, edits []jsonspan.Edit, found, again bool) {
 	r.mu.Lock()
 	e := r.held[key]
 	if e != nil {
@@ -97,25 +97,21 @@ func (r *Repeats) Find(key RepeatKey, body []byte, dst func(size int) []byte) (r
 	if e == nil {
 		slot := &r.once[key.sample%onceSlots]
 		if slot.Load() == key.sample {
-			return Result{}, false, true
+			return Result{}, nil, false, true
 		}
 		slot.Store(key.sample)
-		return Result{}, false, false
+		return Result{}, nil, false, false
 	}
 	known := e.Value.(*repeat)
 	if !bytes.Equal(known.body, body) {
-		return Result{}, false, false
+		return Result{}, nil, false, false
 	}
 	for _, p := range known.result.Passes {
 		if p.Renew != nil && !p.Renew() {
-			return Result{}, false, true
+			return Result{}, nil, false, true
 		}
 	}
-	res = known.result
-	if len(known.edits) > 0 {
-		res.Body = jsonspan.Splice(dst(jsonspan.SplicedLen(body, known.edits)), body, known.edits)
-	}
-	return res, true, false
+	return known.result, known.edits, true, false
 }
 
 // RunAgain is Run for a body that has come before: what is made of it is
