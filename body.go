@@ -22,6 +22,7 @@ type payload struct {
 
 	base  *payload // holds a reference
 	edits []jsonspan.Edit
+	text  []byte // what they put in, if that is the payload's own
 	size  int
 }
 
@@ -78,11 +79,12 @@ func freeBuffer(b []byte) {
 func newPayload(b []byte) *payload { return &payload{held: b, size: len(b), refs: 1} }
 
 // editedPayload is base with edits, which are in order and are never changed.
-func editedPayload(base *payload, edits []jsonspan.Edit) *payload {
+// It takes over text, in which what they put in stands, if that is not nil.
+func editedPayload(base *payload, edits []jsonspan.Edit, text []byte) *payload {
 	base.mu.Lock()
 	base.refs++
 	base.mu.Unlock()
-	return &payload{base: base, edits: edits, size: jsonspan.SplicedLen(base.bytes(), edits), refs: 1}
+	return &payload{base: base, edits: edits, text: text, size: jsonspan.SplicedLen(base.bytes(), edits), refs: 1}
 }
 
 // len is the length of the body.
@@ -110,7 +112,8 @@ func (p *payload) release() {
 	p.held = nil
 	if p.base != nil {
 		p.base.release()
-		p.base, p.edits = nil, nil
+		freeBuffer(p.text)
+		p.base, p.edits, p.text = nil, nil, nil
 	}
 }
 

@@ -48,7 +48,7 @@ func TestEditedPayload(t *testing.T) {
 		}
 		want := jsonspan.Splice(nil, base, edits)
 		client := newPayload(append(newBuffer(len(base)), base...))
-		sent := editedPayload(client, edits)
+		sent := editedPayload(client, edits, newBuffer(10))
 		if sent.len() != len(want) {
 			t.Fatalf("seed %d: %d bytes announced, want %d", seed, sent.len(), len(want))
 		}

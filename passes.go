@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
+	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize"
 )
 
@@ -63,6 +64,7 @@ func (h *Handler) optimize(x *exchange) *payload {
 	tenant := tenantOf(passes, x)
 	key := repeats.Key(passes, x.format, tenant, x.body.bytes())
 	result, edits, known, again := repeats.Find(key, x.body.bytes())
+	var text []byte
 	if known {
 		x.result = result
 	} else {
@@ -71,7 +73,7 @@ func (h *Handler) optimize(x *exchange) *payload {
 			x.skipped, x.failedOpen = x.parseErr.Error(), "shape"
 			return x.body
 		}
-		x.runPasses(key, again, forTenant(passes, tenant))
+		edits, text = x.runPasses(key, again, forTenant(passes, tenant))
 	}
 	if p := x.result.Panic; p != nil {
 		gatewayMetrics.inc("optimizer_panics_total", p.Pass)
@@ -87,31 +89,29 @@ func (h *Handler) optimize(x *exchange) *payload {
 		return x.body
 	}
 	x.describe()
-	switch {
-	case len(edits) > 0:
-		return editedPayload(x.body, edits)
-	case x.result.Body == nil:
+	if len(edits) == 0 {
 		return x.body
 	}
-	return newPayload(x.result.Body)
+	return editedPayload(x.body, edits, text)
 }
 
-// runPasses makes x.result. again says that the body came before, so that what
-// is made of it is worth to be remembered.
-func (x *exchange) runPasses(key optimize.RepeatKey, again bool, passes []optimize.Pass) {
+// runPasses makes x.result and returns the edits that make the new body, and
+// the buffer, if any, in which what they put in stands. again says that the
+// body came before, so that what is made of it is worth to be remembered.
+func (x *exchange) runPasses(key optimize.RepeatKey, again bool, passes []optimize.Pass) (edits []jsonspan.Edit, text []byte) {
 	if x.body.len() > 32<<10 {
 		turns <- struct{}{}
 		defer func() { <-turns }()
 	}
-	buf := newBuffer(x.body.len())
 	if again {
-		x.result = repeats.RunAgain(key, x.view, passes, buf)
-	} else {
-		x.result = optimize.Run(x.view, passes, buf)
+		x.result, edits = repeats.EditsAgain(key, x.view, passes)
+		return edits, nil
 	}
-	if x.result.Body == nil {
-		freeBuffer(buf)
-	}
+	x.result, edits = optimize.Edits(x.view, passes, func(size int) []byte {
+		text = newBuffer(size)
+		return text
+	})
+	return edits, text
 }
 
 var turns = make(chan struct{}, runtime.GOMAXPROCS(0))

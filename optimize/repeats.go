@@ -114,23 +114,15 @@ func (r *Repeats) Find(key RepeatKey, body []byte) (res Result, edits []jsonspan
 	return known.result, known.edits, true, false
 }
 
-// RunAgain is Run for a body that has come before: what is made of it is
-// remembered under key.
-func (r *Repeats) RunAgain(key RepeatKey, req *adapter.Request, passes []Pass, dst []byte) Result {
-	if int64(len(req.Doc.Source()))+repeatOverhead > r.limit/4 {
-		return Run(req, passes, dst)
+// EditsAgain is Edits for a body that has come before: what is made of it is
+// remembered under key. The edits must not be changed.
+func (r *Repeats) EditsAgain(key RepeatKey, req *adapter.Request, passes []Pass) (Result, []jsonspan.Edit) {
+	res, edits := Edits(req, passes, func(size int) []byte { return make([]byte, 0, size) })
+	n := &repeat{key: key, body: req.Doc.Source(), edits: edits, result: res}
+	if res.Panic != nil || n.size() > r.limit/4 {
+		return res, edits
 	}
-	n := &repeat{key: key}
-	res := run(req, passes, dst, n)
-	if res.Panic != nil {
-		return res
-	}
-	n.body = bytes.Clone(req.Doc.Source())
-	n.result = res
-	n.result.Body = nil
-	if n.size() > r.limit/4 {
-		return res
-	}
+	n.body = bytes.Clone(n.body)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.held[key]; e != nil {
@@ -140,7 +132,7 @@ func (r *Repeats) RunAgain(key RepeatKey, req *adapter.Request, passes []Pass, d
 	for r.bytes += n.size(); r.bytes > r.limit; {
 		r.drop(r.recent.Back())
 	}
-	return res
+	return res, edits
 }
 
 // Usage is the number of bodies held and the bytes they take.
@@ -162,12 +154,4 @@ func (n *repeat) size() int64 {
 		size += int64(len(e.New)) + 48
 	}
 	return size
-}
-
-// keep copies the edits. What they put in may be used again by whoever made it.
-func (n *repeat) keep(edits []jsonspan.Edit) {
-	n.edits = make([]jsonspan.Edit, len(edits))
-	for i, e := range edits {
-		n.edits[i] = jsonspan.Edit{Span: e.Span, New: bytes.Clone(e.New)}
-	}
 }

@@ -32,11 +32,10 @@ func send(t testing.TB, r *optimize.Repeats, passes []optimize.Pass, tenant stri
 		t.Fatal(err)
 	}
 	if again {
-		res = r.RunAgain(key, req, passes, nil)
-	} else {
-		res = optimize.Run(req, passes, nil)
+		res, edits = r.EditsAgain(key, req, passes)
+		return jsonspan.Splice(nil, body, edits), res, false
 	}
-	if res.Body == nil {
+	if res = optimize.Run(req, passes, nil); res.Body == nil {
 		return body, res, false
 	}
 	return res.Body, res, false

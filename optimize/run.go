@@ -76,27 +76,64 @@ var drafts = sync.Pool{New: func() any { return new(Draft) }}
 // A request goes out optimised as a whole or as it came: when a pass panics,
 // makes the body larger, or makes a text that is no valid JSON string, none of
 // the changes is made. So it is when the body is not valid UTF-8.
-func Run(req *adapter.Request, passes []Pass, dst []byte) Result {
-	return run(req, passes, dst, nil)
-}
-
-// run is Run. It leaves the edits in kept, if that is not nil.
-func run(req *adapter.Request, passes []Pass, dst []byte, kept *repeat) Result {
-	if len(req.Messages) == 0 && req.System == jsonspan.None && len(req.Blocks) == 0 {
-		return Result{} // nothing that a pass could act on
-	}
-	d := drafts.Get().(*Draft)
-	d.open(req)
-	res := d.run(passes, dst)
-	if kept != nil && res.Body != nil {
-		kept.keep(d.edits)
-	}
-	d.close()
-	drafts.Put(d)
+func Run(req *adapter.Request, passes []Pass, dst []byte) (res Result) {
+	with(req, func(d *Draft) {
+		if res = d.run(passes); len(d.edits) == 0 || res.Skipped != "" || res.Panic != nil {
+			return
+		}
+		if dst == nil {
+			dst = make([]byte, 0, jsonspan.SplicedLen(req.Doc.Source(), d.edits))
+		}
+		res.Body = jsonspan.Splice(dst, req.Doc.Source(), d.edits)
+	})
 	return res
 }
 
-func (d *Draft) run(passes []Pass, dst []byte) Result {
+// Edits is Run without putting the new body together: it returns the edits that
+// make it, in order, none if nothing changes. What they put in is copied into
+// memory that dst returns, empty, for so many bytes.
+func Edits(req *adapter.Request, passes []Pass, dst func(size int) []byte) (res Result, edits []jsonspan.Edit) {
+	with(req, func(d *Draft) {
+		if res = d.run(passes); len(d.edits) == 0 || res.Skipped != "" || res.Panic != nil {
+			return
+		}
+		edits = copyEdits(d.edits, dst)
+	})
+	return res, edits
+}
+
+// copyEdits copies edits and what they put in, which may be used again by
+// whoever made it.
+func copyEdits(edits []jsonspan.Edit, dst func(size int) []byte) []jsonspan.Edit {
+	size := 0
+	for _, e := range edits {
+		size += len(e.New)
+	}
+	text := dst(size)
+	own := make([]jsonspan.Edit, len(edits))
+	for i, e := range edits {
+		at := len(text)
+		text = append(text, e.New...)
+		own[i] = jsonspan.Edit{Span: e.Span, New: text[at:len(text):len(text)]}
+	}
+	return own
+}
+
+// with calls do with a draft of req, unless there is nothing that a pass could
+// act on.
+func with(req *adapter.Request, do func(d *Draft)) {
+	if len(req.Messages) == 0 && req.System == jsonspan.None && len(req.Blocks) == 0 {
+		return
+	}
+	d := drafts.Get().(*Draft)
+	d.open(req)
+	do(d)
+	d.close()
+	drafts.Put(d)
+}
+
+// run runs the passes and leaves the edits in d.
+func (d *Draft) run(passes []Pass) Result {
 	var res Result
 	size := len(d.Req.Doc.Source())
 	for _, p := range passes {
@@ -140,10 +177,6 @@ func (d *Draft) run(passes []Pass, dst []byte) Result {
 	if !utf8.Valid(d.Req.Doc.Source()) {
 		return Result{Skipped: SkippedUTF8}
 	}
-	if dst == nil {
-		dst = make([]byte, 0, size)
-	}
-	res.Body = jsonspan.Splice(dst, d.Req.Doc.Source(), d.edits)
 	return res
 }
 
