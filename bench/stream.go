@@ -189,10 +189,17 @@ func (s *streaming) measure(ctx context.Context) (*outcome, error) {
 	return s.outcome(host), nil
 }
 
-// stream is one stream as its client sees it.
+// streamsEach is how many streams a client takes one after the other. The
+// clients begin spread over the length of a stream, so that from the second
+// ones on there are as many under way as there are clients, and they begin at
+// all times: what the first delta takes is measured on those.
+const streamsEach = 3
+
+// stream is the streams of one client as it sees them.
 type stream struct {
 	conn                *load.Conn
-	id                  uint64
+	id                  uint64 // of the first
+	whole               int
 	err                 error
 	ttft, gaps, transit hist.Hist
 }
@@ -200,8 +207,8 @@ type stream struct {
 // sample runs n streams at once.
 func (s *streaming) sample(ctx context.Context, server *server, n int) (streamSample, error) {
 	base := s.nextID
-	s.nextID += uint64(n)
-	s.times.Store(newSendTimes(base, n, s.frames+2))
+	s.nextID += uint64(n * streamsEach)
+	s.times.Store(newSendTimes(base, n*streamsEach, s.frames+2))
 	streams := make([]*stream, n)
 	defer func() {
 		for _, st := range streams {
@@ -212,7 +219,7 @@ func (s *streaming) sample(ctx context.Context, server *server, n int) (streamSa
 	}()
 	warm := load.NewRequest(server.addr[proc.Plain], s.path, nil, testbody.Small())
 	for i := range streams {
-		streams[i] = &stream{id: base + uint64(i)}
+		streams[i] = &stream{id: base + uint64(i*streamsEach)}
 		var err error
 		if streams[i].conn, err = load.Dial(ctx, server.addr[proc.Plain]); err != nil {
 			return streamSample{}, err
@@ -234,7 +241,7 @@ func (s *streaming) sample(ctx context.Context, server *server, n int) (streamSa
 	defer stop()
 	var wg sync.WaitGroup
 	for _, st := range streams {
-		wg.Go(func() { s.follow(ctx, server, st, n) })
+		wg.Go(func() { s.follow(ctx, server, st) })
 	}
 	wg.Wait()
 	if err := context.Cause(ctx); err != nil {
@@ -248,12 +255,11 @@ func (s *streaming) sample(ctx context.Context, server *server, n int) (streamSa
 	if err != nil {
 		return streamSample{}, err
 	}
-	out := streamSample{Streams: n}
+	out := streamSample{Streams: n * streamsEach}
 	var ttft, gaps, transit hist.Hist
 	for _, st := range streams {
-		if st.err == nil {
-			out.Complete++
-		} else if out.Error == "" {
+		out.Complete += st.whole
+		if st.err != nil && out.Error == "" {
 			out.Error = st.err.Error()
 		}
 		ttft.Merge(&st.ttft)
@@ -265,21 +271,19 @@ func (s *streaming) sample(ctx context.Context, server *server, n int) (streamSa
 		out.Peak = float64(mem.Peak) / (1 << 20)
 	}
 	if before.CPU >= 0 {
-		out.CPU = float64(after.CPU-before.CPU) / float64(time.Millisecond) / float64(n)
+		out.CPU = float64(after.CPU-before.CPU) / float64(time.Millisecond) / float64(n*streamsEach)
 	}
 	return out, nil
 }
 
-// startEvery is the mean time between the beginnings of two streams, when
-// there are many.
-const startEvery = 200 * time.Microsecond
-
-// follow sends the request of one of n streams and checks every byte that
-// comes back.
-func (s *streaming) follow(ctx context.Context, server *server, st *stream, n int) {
-	// Streams do not begin at one moment, nor do their deltas come at one.
-	ramp := max(s.gap, time.Duration(n)*startEvery, 1)
-	timer := time.NewTimer(time.Duration(rand.Int64N(int64(ramp))))
+// follow takes a client's streams and checks every byte that comes.
+func (s *streaming) follow(ctx context.Context, server *server, st *stream) {
+	frames := make([][][]byte, streamsEach)
+	for i := range frames {
+		frames[i] = s.rig.up.provider.Render(s.path, s.body, st.id+uint64(i))
+	}
+	length := max(s.gap*time.Duration(s.frames), 1)
+	timer := time.NewTimer(time.Duration(rand.Int64N(int64(length))))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -287,8 +291,18 @@ func (s *streaming) follow(ctx context.Context, server *server, st *stream, n in
 		st.err = ctx.Err()
 		return
 	}
-	frames := s.rig.up.provider.Render(s.path, s.body, st.id)
-	req := load.NewRequest(server.addr[proc.Plain], s.path, []load.Header{{Name: "Bench-Id", Value: strconv.FormatUint(st.id, 10)}}, s.body)
+	for i := range frames {
+		if st.err = s.followOne(server, st, st.id+uint64(i), frames[i], i > 0); st.err != nil {
+			return
+		}
+		st.whole++
+	}
+}
+
+// followOne takes one stream. steady says that all clients have streams under
+// way.
+func (s *streaming) followOne(server *server, st *stream, id uint64, frames [][]byte, steady bool) error {
+	req := load.NewRequest(server.addr[proc.Plain], s.path, []load.Header{{Name: "Bench-Id", Value: strconv.FormatUint(id, 10)}}, s.body)
 	var check frameCheck
 	check.frames = frames
 	times := s.times.Load()
@@ -296,11 +310,11 @@ func (s *streaming) follow(ctx context.Context, server *server, st *stream, n in
 	last := int64(0)
 	check.arrived = func(i int) {
 		now := sinceStart()
-		if sent := times.frame(st.id, i).Load(); sent > 0 {
+		if sent := times.frame(id, i).Load(); sent > 0 {
 			st.transit.Add(time.Duration(now - sent))
 		}
 		// Frame 0 opens the stream, 1 is the first delta.
-		if i == 1 {
+		if i == 1 && steady {
 			st.ttft.Add(time.Duration(now - start))
 		}
 		if i > 1 && i <= s.frames {
@@ -309,14 +323,13 @@ func (s *streaming) follow(ctx context.Context, server *server, st *stream, n in
 		last = now
 	}
 	x, err := st.conn.Do(req, nil, check.take)
-	switch {
-	case err != nil:
-		st.err = err
-	case x.Status != 200:
-		st.err = fmt.Errorf("status %d", x.Status)
-	default:
-		st.err = check.end()
+	if err != nil {
+		return err
 	}
+	if x.Status != 200 {
+		return fmt.Errorf("status %d", x.Status)
+	}
+	return check.end()
 }
 
 // frameCheck compares what arrives with the frames that were sent.
@@ -366,9 +379,9 @@ func (s *streaming) outcome(host report.Host) *outcome {
 	}
 	o := &outcome{
 		title: "Streams", host: host, data: json.RawMessage(data),
-		text: []string{fmt.Sprintf("%d deltas, %v apart; %d rounds, medians. TTFT: from sending the request to the first delta at the client. Gap: between two deltas at the client. "+
+		text: []string{fmt.Sprintf("%d deltas, %v apart; %d rounds, medians. Each client takes %d streams one after the other; the clients begin spread over the length of a stream. TTFT: from sending the request to the first delta at the client, of all but the clients' first streams: then as many are under way as there are clients. Gap: between two deltas at the client. "+
 			"Transit: from the provider's write to the client's read, for every frame. A + is the difference to plain Caddy's figure of the same round. "+
-			"Whole: streams whose bytes arrived exactly as sent, to the end. Memory: peak resident size of the server, and what it is more than plain Caddy's per stream. Times in milliseconds.", s.frames, s.gap, s.rounds)},
+			"Whole: streams whose bytes arrived exactly as sent, to the end. Memory: peak resident size of the server, and what it is more than plain Caddy's per stream. Times in milliseconds.", s.frames, s.gap, s.rounds, streamsEach)},
 	}
 	t := report.Table{Head: []string{"streams", "mode", "whole", "TTFT p50", "p99", "+TTFT p50", "+p99", "gap p50", "p99", "+gap p50", "+p99", "transit p50", "p99", "+transit p50", "+p99", "CPU/stream", "peak RSS", "+RSS/stream"}, Left: []int{1}}
 	for _, c := range s.cells {

@@ -72,7 +72,7 @@ func TestFollow(t *testing.T) {
 	if !json.Valid(s.body) {
 		t.Fatalf("body %s", s.body)
 	}
-	s.times.Store(newSendTimes(1, 1, 7))
+	s.times.Store(newSendTimes(1, streamsEach, 7))
 	var sent atomic.Int64
 	p := provider.New(provider.Config{Frames: 5, AnswerBytes: 50, Sent: func(id uint64, frame int) {
 		sent.Add(1)
@@ -89,18 +89,18 @@ func TestFollow(t *testing.T) {
 	}
 	defer conn.Close()
 	st := &stream{conn: conn, id: 1}
-	s.follow(context.Background(), &server{addr: upstreamAddrs{proc.Plain: addr}}, st, 1)
-	if st.err != nil || sent.Load() != 7 || st.ttft.Count() != 1 || st.gaps.Count() != 4 || st.transit.Count() != 7 || st.transit.Max() > st.ttft.Max()+time.Hour {
+	s.follow(context.Background(), &server{addr: upstreamAddrs{proc.Plain: addr}}, st)
+	if st.err != nil || st.whole != streamsEach || sent.Load() != 7*streamsEach || st.ttft.Count() != streamsEach-1 || st.gaps.Count() != 4*streamsEach || st.transit.Count() != 7*streamsEach || st.transit.Max() > st.ttft.Max()+time.Hour {
 		t.Errorf("%v: %d frames sent, %d, %d and %d times", st.err, sent.Load(), st.ttft.Count(), st.gaps.Count(), st.transit.Count())
 	}
 	// One that is cut is not.
 	s.body = []byte(strings.Replace(string(s.body), `"stream":true,`, `"stream":true,"x":1,`, 1))
 	other := &stream{conn: conn, id: 1 << 40}
-	s.times.Store(newSendTimes(1<<40, 1, 7))
+	s.times.Store(newSendTimes(1<<40, streamsEach, 7))
 	p2 := provider.New(provider.Config{Frames: 4})
 	s.rig.up = &upstream{provider: p2} // expects another stream
-	s.follow(context.Background(), &server{addr: upstreamAddrs{proc.Plain: addr}}, other, 1)
-	if other.err == nil {
+	s.follow(context.Background(), &server{addr: upstreamAddrs{proc.Plain: addr}}, other)
+	if other.err == nil || other.whole != 0 {
 		t.Error("a stream with other bytes is complete")
 	}
 }
