@@ -27,7 +27,7 @@ const defaultMaxBody = 32 << 20
 
 // defaultGCHeadroom is the headroom of the heap when gc_headroom says nothing,
 // in bytes.
-const defaultGCHeadroom = 32 << 20
+const defaultGCHeadroom = 64 << 20
 
 // Handler is a gateway for LLM providers. It reads requests in the wire
 // formats of OpenAI (chat completions, responses, completions, embeddings)
@@ -68,7 +68,7 @@ type Handler struct {
 	// GCHeadroom is how many bytes the heap may grow by between two runs of the
 	// garbage collector although less than that is alive, for the whole process:
 	// memory for processor time. A memory limit (GOMEMLIMIT) holds; with GOGC
-	// set, or `-1` here, Go's own rule does. Default: 33554432 (32 MiB).
+	// set, or `-1` here, Go's own rule does. Default: 67108864 (64 MiB).
 	GCHeadroom int64 `json:"gc_headroom,omitempty"`
 
 	// ClientOverrides says whether clients may choose optimizers by
