@@ -10,8 +10,12 @@ import (
 
 // implementations runs f with the vector code, where there is any, and without.
 func implementations(b *testing.B, f func(b *testing.B)) {
-	had := useAVX2
-	defer func() { useAVX2 = had }()
+	had, wide := useAVX2, useAVX512
+	defer func() { useAVX2, useAVX512 = had, wide }()
+	if wide {
+		b.Run("avx512", f)
+	}
+	useAVX512 = false
 	if had {
 		b.Run("avx2", f)
 	}

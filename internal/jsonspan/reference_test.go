@@ -10,9 +10,13 @@ import (
 
 // both runs f with the vector code, where there is any, and without.
 func both(f func()) {
-	had := useAVX2
-	defer func() { useAVX2 = had }()
+	had, wide := useAVX2, useAVX512
+	defer func() { useAVX2, useAVX512 = had, wide }()
 	f()
+	if wide {
+		useAVX512 = false
+		f()
+	}
 	if had {
 		useAVX2 = false
 		f()

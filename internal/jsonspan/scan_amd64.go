@@ -5,14 +5,24 @@ package jsonspan
 import "golang.org/x/sys/cpu"
 
 // useAVX2 chooses the vector code. Tests switch it off to try both.
-var useAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasBMI1 && cpu.X86.HasBMI2 && cpu.X86.HasPOPCNT
+var useAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasBMI1 && cpu.X86.HasBMI2 && cpu.X86.HasPOPCNT && cpu.X86.HasPCLMULQDQ
+
+// useAVX512 chooses, with useAVX2, the code for wider vectors. Processors that also have VBMI do
+// not run slower because of them.
+var useAVX512 = useAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VBMI
 
 func scanBlocks(src []byte) (at, flags int) {
-	if useAVX2 {
-		return scanBlocksAVX2(src)
+	switch {
+	case !useAVX2:
+		return scanBlocksGo(src)
+	case useAVX512:
+		return scanBlocksAVX512(src)
 	}
-	return scanBlocksGo(src)
+	return scanBlocksAVX2(src)
 }
+
+//go:noescape
+func scanBlocksAVX512(src []byte) (at, flags int)
 
 //go:noescape
 func scanBlocksAVX2(src []byte) (at, flags int)
@@ -52,6 +62,17 @@ func spaceMasksOf(src []byte, n int, out *[spaceBatch]spaceMasks) {
 	}
 	spaceMasksGo(src, n, out)
 }
+
+// compactBlocks reads the whole blocks of src, see compactBlocksGo.
+func compactBlocks(src []byte, inside, carry uint64) (in, out uint64, ok bool) {
+	if useAVX2 && len(src) > 0 {
+		return compactBlocksAVX2(&src[0], len(src)/blockSize, inside, carry)
+	}
+	return compactBlocksGo(src, inside, carry)
+}
+
+//go:noescape
+func compactBlocksAVX2(src *byte, n int, inside, carry uint64) (in, out uint64, ok bool)
 
 //go:noescape
 func spaceMasksAVX2(src *byte, n int, out *[spaceBatch]spaceMasks)

@@ -214,6 +214,152 @@ done:
 	VZEROUPPER
 	RET
 
+// func scanBlocksAVX512(src []byte) (at, flags int)
+//
+// The same as scanBlocksAVX2, with a register for a whole block and masks
+// where they are needed. SI, BX, DX, R8-R13, R15, AX, CX and DI are what they
+// are there.
+TEXT ·scanBlocksAVX512(SB), NOSPLIT, $0-40
+	MOVQ src_base+0(FP), SI
+	MOVQ src_len+8(FP), DX
+	SUBQ $64, DX
+	XORQ BX, BX
+	XORQ R8, R8
+	XORQ R9, R9
+	XORQ R10, R10
+	VPBROADCASTB quoteByte<>(SB), Z15
+	VPBROADCASTB slashByte<>(SB), Z14
+	VPBROADCASTB lastControl<>(SB), Z13
+	VPBROADCASTB lowHalf<>(SB), Z12
+	VBROADCASTI32X4 escapeLow<>(SB), Z11
+	VBROADCASTI32X4 escapeHigh<>(SB), Z10
+
+block:
+	CMPQ BX, DX
+	JGT  out
+	VMOVDQU8 (SI)(BX*1), Z0
+	VPCMPEQB Z0, Z14, K1
+	VPCMPEQB Z0, Z15, K2
+	VPCMPUB  $2, Z13, Z0, K3
+	KMOVQ    K1, CX
+	KMOVQ    K2, AX
+	KMOVQ    K3, DI
+
+	MOVQ CX, R11
+	ORQ  R8, R11
+	ORQ  R9, R11
+	JZ   judge
+
+	MOVQ  $0xaaaaaaaaaaaaaaaa, R15
+	ANDNQ CX, R8, R11
+	LEAQ  (R11)(R11*1), R12
+	ORQ   R15, R12
+	SUBQ  R11, R12
+	XORQ  R15, R12
+	MOVQ  CX, R11
+	ORQ   R8, R11
+	XORQ  R12, R11          // R11: the escaped bytes
+	ANDQ  CX, R12
+	SHRQ  $63, R12
+	MOVQ  R12, R8
+
+	ANDNQ AX, R11, AX
+
+	VPSRLW    $4, Z0, Z2
+	VPANDQ    Z12, Z2, Z2
+	VPSHUFB   Z2, Z10, Z2
+	VPSHUFB   Z0, Z11, Z4
+	VPANDQ    Z2, Z4, Z2
+	VPMOVB2M  Z2, K4
+	VPTESTNMB Z2, Z2, K5
+	KMOVQ     K4, R12
+	KMOVQ     K5, R13
+	ANDQ R11, R13
+	ORQ  R13, DI            // escaped, but not a legal escape
+	ANDQ R11, R12           // R12: each u of a \u
+	MOVQ R12, R13
+	ORQ  R9, R13
+	JNZ  hex
+
+judge:
+	TESTQ AX, AX
+	JNZ   quote
+	TESTQ DI, DI
+	JNZ   invalid
+	ORQ   CX, R10
+	ADDQ  $64, BX
+	JMP   block
+
+hex:
+	VBROADCASTI32X4 hexLow<>(SB), Z6
+	VBROADCASTI32X4 hexHigh<>(SB), Z7
+	VPSRLW    $4, Z0, Z2
+	VPANDQ    Z12, Z2, Z2
+	VPSHUFB   Z2, Z7, Z2
+	VPSHUFB   Z0, Z6, Z4
+	VPTESTNMB Z2, Z4, K5
+	KMOVQ     K5, R13       // no digit
+	LEAQ (R12)(R12*1), R11
+	ORQ  R11, R9
+	LEAQ (R12*4), R11
+	ORQ  R11, R9
+	LEAQ (R12*8), R11
+	ORQ  R11, R9
+	MOVQ R12, R11
+	SHLQ $4, R11
+	ORQ  R11, R9
+	ANDQ R9, R13
+	ORQ  R13, DI
+	SHRQ $60, R12
+	MOVQ R12, R9
+	SHRQ $1, R12
+	ORQ  R12, R9
+	SHRQ $1, R12
+	ORQ  R12, R9
+	SHRQ $1, R12
+	ORQ  R12, R9
+	JMP  judge
+
+quote:
+	BLSMSKQ AX, R11
+	TESTQ   R11, DI
+	JNZ     invalid
+	ANDQ    R11, CX
+	ORQ     CX, R10
+	TZCNTQ  AX, AX
+	ADDQ    BX, AX
+	XORQ    CX, CX
+	TESTQ   R10, R10
+	SETNE   CX
+	MOVQ    AX, at+24(FP)
+	MOVQ    CX, flags+32(FP)
+	VZEROUPPER
+	RET
+
+invalid:
+	MOVQ $-1, at+24(FP)
+	MOVQ $0, flags+32(FP)
+	VZEROUPPER
+	RET
+
+out:
+	XORQ    CX, CX
+	TESTQ   R10, R10
+	SETNE   CX
+	ORQ     $2, CX
+	SUBQ    R8, BX
+	POPCNTQ R9, R9
+	TESTQ   R9, R9
+	JZ      done
+	SUBQ    $6, BX
+	ADDQ    R9, BX
+
+done:
+	MOVQ BX, at+24(FP)
+	MOVQ CX, flags+32(FP)
+	VZEROUPPER
+	RET
+
 DATA spaceByte<>+0x00(SB)/1, $0x20
 GLOBL spaceByte<>(SB), RODATA|NOPTR, $1
 
@@ -253,5 +399,68 @@ masks:
 	JMP  masks
 
 masked:
+	VZEROUPPER
+	RET
+
+// func compactBlocksAVX2(src *byte, n int, inside, carry uint64) (in, out uint64, ok bool)
+//
+// SI text, CX blocks left, R8 all ones inside of a quoted text, R9 1 if the
+// block before ended with a backslash, X12 all ones
+TEXT ·compactBlocksAVX2(SB), NOSPLIT, $0-49
+	MOVQ src+0(FP), SI
+	MOVQ n+8(FP), CX
+	MOVQ inside+16(FP), R8
+	MOVQ carry+24(FP), R9
+	VPBROADCASTB quoteByte<>(SB), Y15
+	VPBROADCASTB slashByte<>(SB), Y14
+	VPBROADCASTB spaceByte<>(SB), Y13
+	VPCMPEQB X12, X12, X12
+
+compact:
+	TESTQ CX, CX
+	JLE   compacted
+	VMOVDQU (SI), Y0
+	VMOVDQU 32(SI), Y1
+	VPCMPEQB Y0, Y15, Y2
+	VPCMPEQB Y1, Y15, Y3
+	MASK(Y2, Y3, AX, BX)    // AX: quotes
+	VPCMPEQB Y0, Y14, Y2
+	VPCMPEQB Y1, Y14, Y3
+	MASK(Y2, Y3, DX, BX)    // DX: backslashes
+	LEAQ (R9)(DX*2), BX     // what they escape
+	CMPQ BX, AX
+	JNE  spaced             // something else than every quote
+	SHRQ $63, DX
+	MOVQ DX, R9
+
+	VMOVQ AX, X2
+	VPCLMULQDQ $0, X12, X2, X2
+	VMOVQ X2, AX            // the parity of the quotes up to each byte
+	XORQ R8, AX             // AX: within a quoted text
+	VPMINUB  Y0, Y13, Y2
+	VPMINUB  Y1, Y13, Y3
+	VPCMPEQB Y0, Y2, Y2
+	VPCMPEQB Y1, Y3, Y3
+	MASK(Y2, Y3, DX, BX)    // DX: white space
+	ANDNQ DX, AX, DX
+	TESTQ DX, DX
+	JNZ   spaced
+	SARQ $63, AX
+	MOVQ AX, R8
+	ADDQ $64, SI
+	DECQ CX
+	JMP  compact
+
+compacted:
+	MOVQ R8, in+32(FP)
+	MOVQ R9, out+40(FP)
+	MOVB $1, ok+48(FP)
+	VZEROUPPER
+	RET
+
+spaced:
+	MOVQ R8, in+32(FP)
+	MOVQ R9, out+40(FP)
+	MOVB $0, ok+48(FP)
 	VZEROUPPER
 	RET

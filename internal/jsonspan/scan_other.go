@@ -2,12 +2,16 @@
 
 package jsonspan
 
-var useAVX2 = false
+var useAVX2, useAVX512 = false, false
 
 func scanBlocks(src []byte) (at, flags int) { return scanBlocksGo(src) }
 
 func unquoteBlocks(dst, src []byte) (nsrc, ndst int) { return 0, 0 }
 
 func escapeBlocks(dst, src []byte) (nsrc, ndst int) { return 0, 0 }
+
+func compactBlocks(src []byte, inside, carry uint64) (in, out uint64, ok bool) {
+	return compactBlocksGo(src, inside, carry)
+}
 
 func spaceMasksOf(src []byte, n int, out *[spaceBatch]spaceMasks) { spaceMasksGo(src, n, out) }

@@ -62,35 +62,49 @@ func CompactText(raw []byte) bool {
 		return false
 	}
 	var (
-		masks  [spaceBatch]spaceMasks
 		inside uint64 // all ones inside of a quoted text
 		carry  uint64 // 1 if the first byte of the block is escaped
 		tail   [blockSize]byte
+		ok     bool
 	)
-	for len(raw) > 0 {
-		if len(raw) < blockSize {
-			for i := range tail {
-				tail[i] = '0'
-			}
-			copy(tail[:], raw)
-			raw = tail[:]
+	whole := len(raw) &^ (blockSize - 1)
+	if inside, carry, ok = compactBlocks(raw[:whole], 0, 0); !ok {
+		return false
+	}
+	if whole < len(raw) {
+		for i := range tail {
+			tail[i] = '0'
 		}
-		n := min(len(raw)/blockSize, spaceBatch)
-		spaceMasksOf(raw, n, &masks)
+		copy(tail[:], raw[whole:])
+		inside, _, ok = compactBlocks(tail[:], inside, carry)
+	}
+	return ok && inside == 0
+}
+
+// compactBlocksGo is what the vector code does: it reads the whole blocks of
+// src, from the state in which the ones before left. In a JSON string every
+// quote is escaped; that nothing else is can be seen without telling the
+// backslashes apart that escape from those that are escaped.
+func compactBlocksGo(src []byte, inside, carry uint64) (in, out uint64, ok bool) {
+	var masks [spaceBatch]spaceMasks
+	for len(src) > 0 {
+		n := min(len(src)/blockSize, spaceBatch)
+		spaceMasksOf(src, n, &masks)
 		for i := range masks[:n] {
 			m := &masks[i]
-			if m.slashes|carry != 0 && escapedBytes(m.slashes, &carry)&^m.quotes != 0 {
-				return false // another escape than that of a quote
+			if m.slashes<<1|carry != m.quotes {
+				return inside, carry, false
 			}
+			carry = m.slashes >> 63
 			within := prefixXor(m.quotes) ^ inside
 			if m.spaces&^within != 0 {
-				return false
+				return inside, carry, false
 			}
 			inside = -(within >> 63)
 		}
-		raw = raw[n*blockSize:]
+		src = src[n*blockSize:]
 	}
-	return inside == 0
+	return inside, carry, true
 }
 
 // prefixXor has in each bit the parity of the bits of x up to it.
