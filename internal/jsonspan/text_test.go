@@ -14,6 +14,10 @@ import (
 // checkString checks what becomes of raw, the valid text between quotes.
 func checkString(t *testing.T, raw []byte) {
 	t.Helper()
+	slow := slowUnquote(raw)
+	if breaks, size := Measure(raw); breaks != bytes.Count(slow, []byte{'\n'}) || size != len(slow) {
+		t.Fatalf("%q: %d line feeds in %d bytes, want %d in %d", raw, breaks, size, bytes.Count(slow, []byte{'\n'}), len(slow))
+	}
 	text := AppendUnquoted([]byte("before"), raw)
 	want := slowUnquote(raw)
 	if string(text) != "before"+string(want) {
@@ -73,7 +77,7 @@ func FuzzText(f *testing.F) {
 
 // pieces are what strings are put together from.
 var pieces = []string{
-	`\"`, `\\`, `\/`, `\n`, `\u0041`, `\ud83d\ude00`, `\ud800`, `\udc00\ud800`, `\u0000`, `\uFFFF`, "é", "漢", "😀", "\xed\xa0\x80", "\xed\x9f\xbf", "\xff",
+	`\"`, `\\`, `\/`, `\n`, `\u0041`, `\u000a\u000A`, `\\n\n`, `\ud83d\ude00\udc00`, `\ud83d\ude00`, `\ud800`, `\udc00\ud800`, `\u0000`, `\uFFFF`, "é", "漢", "😀", "\xed\xa0\x80", "\xed\x9f\xbf", "\xff",
 	`\\\"`, `\\\\`, `\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"`,
 }
 

@@ -1,9 +1,6 @@
 package headroom
 
 import (
-	"bytes"
-	"sync"
-
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
@@ -79,35 +76,16 @@ func cleared(encoded []byte) []byte {
 }
 
 // describe returns the number of lines, the length and the reference of an
-// encoded text. Nothing is kept that the reference could lead to, so it is of a
-// hash that costs a fraction of SHA-256; as that, it depends on the text alone.
+// encoded text.
 func describe(encoded []byte) (lines, size int, ref string) {
-	p := texts.Get().(*text)
-	defer texts.Put(p)
-	p.hash.Reset()
-	lines = 1
-	for len(encoded) > 0 {
-		n := jsonspan.Cut(encoded, piece)
-		p.buf = jsonspan.AppendUnquoted(p.buf[:0], encoded[:n])
-		encoded = encoded[n:]
-		p.hash.Write(p.buf)
-		lines += bytes.Count(p.buf, []byte{'\n'})
-		size += len(p.buf)
-	}
-	return lines, size, marker.RefOf(p.hash.Sum64() >> 16)
+	breaks, size := jsonspan.Measure(encoded)
+	return breaks + 1, size, refOf(encoded)
 }
 
-// text is what it takes to look at a text piece by piece.
-type text struct {
-	buf  []byte
-	hash xxhash.Digest
-}
-
-var texts = sync.Pool{New: func() any { return new(text) }}
-
-// piece is how much of a text is decoded at a time, in bytes: it stays in the
-// nearest cache.
-const piece = 8 << 10
+// refOf is the reference of an encoded text. Nothing is kept that the reference
+// could lead to, so it is of a hash that costs a fraction of SHA-256, of the
+// text as it is written: to decode it would cost more than the hash.
+func refOf(encoded []byte) string { return marker.RefOf(xxhash.Sum64(encoded) >> 16) }
 
 // mark inserts the marker for the dropped messages.
 func (w *walk) mark() {
@@ -147,8 +125,7 @@ func (w *walk) line() []byte {
 		for b := m.First; b < m.End; b++ {
 			text := w.r.Doc.Inner(w.r.Blocks[b].Node)
 			if len(text) >= memoFrom {
-				_, _, ref := describe(text)
-				w.text = append(w.text, ref...)
+				w.text = append(w.text, refOf(text)...)
 				continue
 			}
 			w.text = append(w.text, text...)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/adapter"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/memo"
@@ -446,7 +444,7 @@ func (w *worker) split(res *result, inner []byte, breaks int) {
 	if breaks < 0 && oddLineEnds(inner) {
 		return
 	}
-	res.sum = xxhash.Sum64(inner)
+	res.sum = sumOf(inner)
 	if breaks == 0 {
 		res.lines = encodedLines{ends: append(res.end[:0], uint32(len(inner))), hashes: append(res.hash[:0], hashOf(inner, res.sum))}
 		return

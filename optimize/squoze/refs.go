@@ -2,7 +2,10 @@ package squoze
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/optimize/tokens"
 )
@@ -33,7 +36,7 @@ const (
 type block struct {
 	text  []byte
 	lines *encodedLines
-	sum   uint64 // hash of the text
+	sum   uint64 // sumOf(text)
 	call  int    // index into the request's calls, -1 if not known
 	order int    // which result of the request it is, from 0
 	part  int    // which of its result's texts it is, from 0
@@ -99,8 +102,14 @@ func (r *references) add(b block, mode References) {
 	if mode == ReferenceOff {
 		return
 	}
-	if _, ok := r.wholes[b.sum]; !ok {
-		r.wholes[b.sum] = n
+	for try := range uint64(wholeTries) {
+		same, ok := r.wholes[b.sum+try]
+		if !ok {
+			r.wholes[b.sum+try] = n
+		}
+		if !ok || bytes.Equal(r.blocks[same].text, b.text) {
+			break
+		}
 	}
 	if mode != ReferenceRuns {
 		return
@@ -169,11 +178,45 @@ func (r *references) find(h uint64) (block, line int, ok bool) {
 
 // whole is the earlier block whose text is that of b, -1 if there is none.
 func (r *references) whole(b *block) int {
-	n, ok := r.wholes[b.sum]
-	if !ok || !bytes.Equal(r.blocks[n].text, b.text) || slices.Contains(b.lines.hashes, 0) {
-		return -1
+	for try := range uint64(wholeTries) {
+		n, ok := r.wholes[b.sum+try]
+		if !ok {
+			break
+		}
+		if bytes.Equal(r.blocks[n].text, b.text) {
+			if slices.Contains(b.lines.hashes, 0) {
+				break
+			}
+			return int(n)
+		}
 	}
-	return int(n)
+	return -1
+}
+
+// wholeTries is how many different texts with one sum are told apart: versions
+// of a text that differ only where sumOf does not look.
+const wholeTries = 8
+
+// sumOf is what a whole text is found by, before it is compared. A long one is
+// known by its length and what stands at its ends and at fixed places between
+// them.
+func sumOf(text []byte) uint64 {
+	const (
+		end    = 512
+		places = 24
+		piece  = 64
+	)
+	if len(text) <= 2*end+2*places*piece {
+		return xxhash.Sum64(text)
+	}
+	var buf [2*end + places*piece + 8]byte
+	b := append(buf[:0], text[:end]...)
+	step := (len(text) - 2*end) / places
+	for i := range places {
+		b = append(b, text[end+i*step:][:piece]...)
+	}
+	b = append(b, text[len(text)-end:]...)
+	return xxhash.Sum64(binary.LittleEndian.AppendUint64(b, uint64(len(text))))
 }
 
 // lookup finds the runs of b that stand in earlier blocks, in order. They do

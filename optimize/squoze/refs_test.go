@@ -6,14 +6,12 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 func encodedBlock(text string, call int) *block {
 	b := &block{text: []byte(strings.ReplaceAll(text, "\n", `\n`)), lines: new(encodedLines), call: call, parts: 1}
 	b.lines.split(b.text)
-	b.sum = xxhash.Sum64(b.text)
+	b.sum = sumOf(b.text)
 	return b
 }
 
@@ -87,6 +85,37 @@ func TestWhole(t *testing.T) {
 	forged.sum = first.sum
 	if got := r.whole(forged); got != -1 {
 		t.Errorf("another text with the same hash: %d", got)
+	}
+}
+
+// Versions of a text that differ only where the sum does not look are told
+// apart, up to a bound.
+func TestWholeVersions(t *testing.T) {
+	base := []byte(strings.Repeat("words of a long text ", 3000))
+	var r references
+	r.reset()
+	var versions []*block
+	for i := 700; i < len(base)-700 && len(versions) < wholeTries; i++ {
+		text := bytes.Clone(base)
+		text[i] = '#'
+		if sumOf(text) != sumOf(base) {
+			continue
+		}
+		versions = append(versions, encodedBlock(string(text), len(versions)))
+	}
+	if len(versions) < wholeTries {
+		t.Fatalf("only %d versions with the same sum", len(versions))
+	}
+	for i, v := range versions {
+		if got := r.whole(v); got != -1 {
+			t.Errorf("version %d is taken for block %d", i, got)
+		}
+		r.add(*v, ReferenceBlocks)
+	}
+	for i, v := range versions {
+		if got := r.whole(v); got != i {
+			t.Errorf("version %d is block %d", i, got)
+		}
 	}
 }
 
