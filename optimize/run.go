@@ -174,7 +174,7 @@ func (d *Draft) run(passes []Pass) Result {
 	// Bytes that are no text may mean anything to who wrote them. Looking for
 	// them costs nothing where nothing is changed, and next to nothing where
 	// most is ASCII.
-	if !utf8.Valid(d.Req.Doc.Source()) {
+	if doc := &d.Req.Doc; !doc.ASCII() && !utf8.Valid(doc.Source()) {
 		return Result{Skipped: SkippedUTF8}
 	}
 	return res

@@ -13,6 +13,7 @@ const blockSize = 64
 const (
 	sawEscape = 1 << iota // there was a backslash before the returned offset
 	ranOut                // no quote in the whole blocks: go on at the returned offset
+	sawHigh               // a byte that was read, perhaps behind the quote, is not ASCII
 )
 
 // scanBlocksGo looks for the closing quote of the string whose text src begins
@@ -29,10 +30,14 @@ func scanBlocksGo(src []byte) (at int, flags int) {
 		carry  uint64 // 1 if the first byte of the block is escaped
 		digits uint64 // bits of the first bytes that a \u before them needs as hexadecimal digits
 		seen   uint64 // all backslashes
+		high   uint64 // all bytes, together
 	)
 	for at+blockSize <= len(src) {
 		block := (*[blockSize]byte)(src[at:])
 		quotes, slashes, bad := masks(block)
+		for i := 0; i < blockSize; i += 8 {
+			high |= binary.LittleEndian.Uint64(block[i:])
+		}
 		if slashes|carry|digits != 0 {
 			escaped := escapedBytes(slashes, &carry)
 			kinds := uint8(0) // of the escapes that are neither \" nor \\
@@ -50,7 +55,7 @@ func scanBlocksGo(src []byte) (at int, flags int) {
 				return -1, 0
 			}
 			at += bits.TrailingZeros64(quotes)
-			return at, flag(seen|slashes&before != 0, sawEscape)
+			return at, flag(seen|slashes&before != 0, sawEscape) | flag(high&highs != 0, sawHigh)
 		}
 		if bad != 0 {
 			return -1, 0
@@ -62,7 +67,7 @@ func scanBlocksGo(src []byte) (at int, flags int) {
 	if digits != 0 {
 		at -= 6 - bits.OnesCount64(digits) // a pending \u with some of its digits
 	}
-	return at, ranOut | flag(seen != 0, sawEscape)
+	return at, ranOut | flag(seen != 0, sawEscape) | flag(high&highs != 0, sawHigh)
 }
 
 func flag(is bool, f int) int {

@@ -67,7 +67,12 @@ type Doc struct {
 	src   []byte
 	nodes []node
 	stack []frame
+	high  bool // not all of src may be ASCII
 }
+
+// ASCII reports whether all of the source is known to be ASCII, so that it is
+// valid UTF-8. Outside of strings JSON is nothing else.
+func (d *Doc) ASCII() bool { return len(d.nodes) > 0 && !d.high }
 
 // frame is one open array or object during the scan.
 type frame struct {

@@ -22,7 +22,7 @@ func FindTop(src []byte, key string) (at Span, kind Kind, ok bool) {
 			return Span{}, Null, false
 		}
 		start := i + 1
-		end, escaped := scanString(src, start)
+		end, saw := scanString(src, start)
 		if end < 0 {
 			return Span{}, Null, false
 		}
@@ -35,7 +35,7 @@ func FindTop(src []byte, key string) (at Span, kind Kind, ok bool) {
 		if i = skipValue(src, i); i < 0 {
 			return Span{}, Null, false
 		}
-		name := src[start : end-1]
+		name, escaped := src[start:end-1], saw&sawEscape != 0
 		if !escaped && string(name) == key || escaped && unquotedEqual(name, key) {
 			return Span{from, i}, kindAt(src[from]), true
 		}

@@ -47,7 +47,8 @@ func TestStaysInBounds(t *testing.T) {
 				valid := strings.Repeat(p, n/len(p)) + strings.Repeat("z", n%len(p))
 				for _, src := range [][]byte{srcEnd[most-n:], srcStart[:n:n]} {
 					copy(src, whole)
-					end, escaped := scanString(src, 0)
+					end, saw := scanString(src, 0)
+					escaped := saw&sawEscape != 0
 					if wantEnd, wantEscaped := slowString([]byte(whole), 0); end != wantEnd || escaped != wantEscaped {
 						t.Fatalf("%q: %d, %v", whole, end, escaped)
 					}

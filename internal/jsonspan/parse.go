@@ -24,6 +24,7 @@ func (d *Doc) scan(src []byte) (err error) {
 	var (
 		open   = frame{None, None} // the innermost open container and its last child
 		object bool                // whether that is an object
+		seen   = 0                 // by scanString
 		i      = skipSpace(src, 0)
 	)
 scan:
@@ -33,7 +34,8 @@ scan:
 				err = ErrSyntax
 				break
 			}
-			end, esc := scanString(src, i+1)
+			end, saw := scanString(src, i+1)
+			seen |= saw
 			if end < 0 {
 				err = ErrSyntax
 				break
@@ -48,7 +50,7 @@ scan:
 			}
 			nodes = nodes[:self+1]
 			k := &nodes[self]
-			k.start, k.end, k.next, k.kind, k.escaped, k.key = uint32(i), uint32(end), None, String, esc, true
+			k.start, k.end, k.next, k.kind, k.escaped, k.key = uint32(i), uint32(end), None, String, saw&sawEscape != 0, true
 			if i = skipSpace(src, end); i >= len(src) || src[i] != ':' {
 				err = ErrSyntax
 				break
@@ -76,7 +78,10 @@ scan:
 		switch c := src[i]; c {
 		case '"':
 			v.kind = String
-			i, v.escaped = scanString(src, i+1)
+			var saw int
+			i, saw = scanString(src, i+1)
+			seen |= saw
+			v.escaped = saw&sawEscape != 0
 		case '{', '[':
 			if len(stack) == MaxDepth {
 				err = ErrDepth
@@ -141,6 +146,6 @@ scan:
 			object = open.node != None && nodes[open.node].kind == Object
 		}
 	}
-	d.nodes, d.stack = nodes, stack
+	d.nodes, d.stack, d.high = nodes, stack, seen&sawHigh != 0
 	return err
 }

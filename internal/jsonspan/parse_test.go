@@ -18,7 +18,7 @@ var documents = []string{
 	`[[]]`, `[[],{}]`, `{"a":{}}`, `[]]`, `[[]`, `{"a":[{"b":[]}]}`, `[{}`, `{"a":[}`, `[ ]`, `{ }`, "[\n]", "[\v]", "\ufeff[]",
 	`{"a":[1,2,{"b":null}],"c":"x\ny","a":false}`,
 	` { "k" : [ 1 , "two" , true , null , { } , [ ] ] , "" : { "x" : -1.5e3 } } `,
-	`"\ud800"`, `"\ud83d\ude00"`, `"\u00e9"`, `"\u12"`, `"\u12G4"`, `"\x"`, "\"\x01\"", "\"\x1f\"", "\"\x7f\"", "\"\xff\xfe\"",
+	`"\ud800"`, `"\ud83d\ude00"`, `"\u00e9"`, `"\u12"`, `"\u12G4"`, `"\x"`, "\"\x01\"", "\"\x1f\"", "\"\x7f\"", "\"\xff\xfe\"", `["é"]`, `{"é":1}`, `["` + strings.Repeat("x", 100) + `é"]`, `["` + strings.Repeat("é", 70) + `","a"]`, `["a","` + strings.Repeat("x", 130) + `"]`,
 	`{"aA":1}`, `"` + strings.Repeat(`\"`, 50) + `"`, `"` + strings.Repeat(`\\`, 50) + `"`, `"` + strings.Repeat(`\\`, 50) + `\"`,
 	`"` + strings.Repeat(`a\u00e9`, 40) + `"`, `["` + strings.Repeat("x", 200) + `",1]`,
 }
@@ -69,6 +69,9 @@ func checkDocument(t *testing.T, src []byte) {
 			t.Fatalf("%q: invalid, but has %d nodes", src, d.Nodes())
 		}
 		return
+	}
+	if ascii := !bytes.ContainsFunc(src, func(r rune) bool { return r >= 0x80 }); d.ASCII() != ascii {
+		t.Fatalf("%q: ASCII is %v, want %v", src, d.ASCII(), ascii)
 	}
 	want := slowTokens(t, src)
 	if len(want) != d.Nodes() {

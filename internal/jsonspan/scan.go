@@ -75,18 +75,22 @@ func inString(w uint64) uint64 {
 }
 
 // scanString returns the offset after the closing quote of the string whose
-// text starts at i, and whether it holds an escape; -1 if it is not valid.
-func scanString(src []byte, i int) (end int, escaped bool) {
+// text starts at i, -1 if it is not valid, and what was seen: sawEscape,
+// sawHigh.
+func scanString(src []byte, i int) (end, flags int) {
 	// Most keys and values are short: look at two words before anything that
 	// has a price of its own.
+	high := uint64(0)
 	for range 2 {
 		if len(src)-i < 8 {
 			break
 		}
-		if m := inString(binary.LittleEndian.Uint64(src[i:])); m != 0 {
+		w := binary.LittleEndian.Uint64(src[i:])
+		high |= w
+		if m := inString(w); m != 0 {
 			i += bits.TrailingZeros64(m) >> 3
 			if src[i] == '"' {
-				return i + 1, false
+				return i + 1, highFlag(high)
 			}
 			break
 		}
@@ -96,39 +100,45 @@ func scanString(src []byte, i int) (end int, escaped bool) {
 		at, flags := scanBlocks(src[i:])
 		switch {
 		case at < 0:
-			return -1, false
+			return -1, 0
 		case flags&ranOut == 0:
-			return i + at + 1, flags&sawEscape != 0
+			return i + at + 1, flags | highFlag(high)
 		}
-		i, escaped = i+at, flags&sawEscape != 0
+		return scanTail(src, i+at, high, flags&^ranOut)
 	}
-	return scanTail(src, i, escaped)
+	return scanTail(src, i, high, 0)
 }
 
+// highFlag is sawHigh if a byte of w is not ASCII.
+func highFlag(w uint64) int { return flag(w&highs != 0, sawHigh) }
+
 // scanTail is scanString for what is less than a block.
-func scanTail(src []byte, i int, escaped bool) (int, bool) {
+func scanTail(src []byte, i int, high uint64, flags int) (int, int) {
 	for {
 		if len(src)-i >= 8 {
-			m := inString(binary.LittleEndian.Uint64(src[i:]))
+			w := binary.LittleEndian.Uint64(src[i:])
+			high |= w
+			m := inString(w)
 			if m == 0 {
 				i += 8
 				continue
 			}
 			i += bits.TrailingZeros64(m) >> 3
 		} else if i >= len(src) {
-			return -1, false
+			return -1, 0
 		}
 		switch c := src[i]; {
 		case c == '"':
-			return i + 1, escaped
+			return i + 1, flags | highFlag(high)
 		case c == '\\':
-			escaped = true
+			flags |= sawEscape
 			if i = skipEscape(src, i); i < 0 {
-				return -1, false
+				return -1, 0
 			}
 		case c < 0x20:
-			return -1, false
+			return -1, 0
 		default:
+			high |= uint64(c)
 			i++
 		}
 	}

@@ -64,12 +64,15 @@ TEXT ·scanBlocksAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTI128 escapeLow<>(SB), Y11
 	VBROADCASTI128 escapeHigh<>(SB), Y10
 	VPXOR Y9, Y9, Y9
+	VPXOR Y8, Y8, Y8        // all bytes so far, together
 
 block:
 	CMPQ BX, DX
 	JGT  out
 	VMOVDQU (SI)(BX*1), Y0
 	VMOVDQU 32(SI)(BX*1), Y1
+	VPOR    Y0, Y8, Y8
+	VPOR    Y1, Y8, Y8
 
 	VPCMPEQB Y0, Y14, Y2
 	VPCMPEQB Y1, Y14, Y3
@@ -185,6 +188,11 @@ quote:
 	XORQ    CX, CX
 	TESTQ   R10, R10
 	SETNE   CX
+	VPMOVMSKB Y8, R11
+	XORQ    R12, R12
+	TESTL   R11, R11
+	SETNE   R12
+	LEAQ    (CX)(R12*4), CX // beyond ASCII, perhaps
 	MOVQ    AX, at+24(FP)
 	MOVQ    CX, flags+32(FP)
 	VZEROUPPER
@@ -201,6 +209,11 @@ out:
 	TESTQ   R10, R10
 	SETNE   CX
 	ORQ     $2, CX
+	VPMOVMSKB Y8, R11
+	XORQ    R12, R12
+	TESTL   R11, R11
+	SETNE   R12
+	LEAQ    (CX)(R12*4), CX // beyond ASCII, perhaps
 	SUBQ    R8, BX          // a pending backslash
 	POPCNTQ R9, R9
 	TESTQ   R9, R9
@@ -233,11 +246,13 @@ TEXT ·scanBlocksAVX512(SB), NOSPLIT, $0-40
 	VPBROADCASTB lowHalf<>(SB), Z12
 	VBROADCASTI32X4 escapeLow<>(SB), Z11
 	VBROADCASTI32X4 escapeHigh<>(SB), Z10
+	VPXORQ Z9, Z9, Z9       // all bytes so far, together
 
 block:
 	CMPQ BX, DX
 	JGT  out
 	VMOVDQU8 (SI)(BX*1), Z0
+	VPORQ    Z0, Z9, Z9
 	VPCMPEQB Z0, Z14, K1
 	VPCMPEQB Z0, Z15, K2
 	VPCMPUB  $2, Z13, Z0, K3
@@ -331,6 +346,12 @@ quote:
 	XORQ    CX, CX
 	TESTQ   R10, R10
 	SETNE   CX
+	VPMOVB2M Z9, K1
+	KMOVQ   K1, R11
+	XORQ    R12, R12
+	TESTQ   R11, R11
+	SETNE   R12
+	LEAQ    (CX)(R12*4), CX // beyond ASCII, perhaps
 	MOVQ    AX, at+24(FP)
 	MOVQ    CX, flags+32(FP)
 	VZEROUPPER
@@ -347,6 +368,12 @@ out:
 	TESTQ   R10, R10
 	SETNE   CX
 	ORQ     $2, CX
+	VPMOVB2M Z9, K1
+	KMOVQ   K1, R11
+	XORQ    R12, R12
+	TESTQ   R11, R11
+	SETNE   R12
+	LEAQ    (CX)(R12*4), CX // beyond ASCII, perhaps
 	SUBQ    R8, BX
 	POPCNTQ R9, R9
 	TESTQ   R9, R9

@@ -113,7 +113,8 @@ func TestStringAtEveryOffset(t *testing.T) {
 func checkScan(t *testing.T, src string) {
 	t.Helper()
 	wantEnd, wantEscaped := slowString([]byte(src), 0)
-	end, escaped := scanString([]byte(src), 0)
+	end, saw := scanString([]byte(src), 0)
+	escaped := saw&sawEscape != 0
 	if end != wantEnd || escaped != wantEscaped {
 		t.Fatalf("%q: ends at %d, escaped %v; want %d, %v", src, end, escaped, wantEnd, wantEscaped)
 	}
