@@ -352,7 +352,11 @@ func (w *worker) rows(hint output.Hint, gate int, inner []byte) *result {
 		return nil
 	}
 	var promises bool
-	if promises, w.text = promisesEncoded(inner, w.text); promises || len(inner) < gate+bytes.Count(inner, backslash) {
+	if promises, w.text = promisesEncoded(inner, w.text); promises {
+		return nil
+	}
+	// At most every other byte is a backslash.
+	if len(inner) < 2*gate && len(inner) < gate+bytes.Count(inner, backslash) {
 		return nil
 	}
 	res := w.borrow()
