@@ -70,6 +70,9 @@ func (t *tee) Write(b []byte) (int, error) {
 	t.held = false
 	t.observe(b)
 	if rec := t.x.recorder(); rec != nil {
+		if t.x.meter.Over() {
+			rec.Whole()
+		}
 		fed, err := rec.Write(b)
 		if err != nil {
 			t.fed = true

@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Errors that end a followed answer early. The client has part of it by then,
@@ -63,6 +64,7 @@ type flight struct {
 	counted     int    // bytes of buf in flights.held
 	sliding     bool   // the answer is too large: buf holds only the latest part of it
 	full        Reason // why it is too large
+	whole       bool   // with what is being written the answer is whole
 }
 
 // flightState is how far a flight has come.
@@ -166,14 +168,29 @@ func (f *flight) leave(leader bool) {
 	f.left = f.left || leader
 	f.waiters--
 	last := f.waiters == 0
-	if last && f.cancel != nil {
-		f.cancel()
+	cancel := f.cancel
+	if cancel == nil {
+		cancel = func() {}
 	}
+	// A client that has its whole answer may close its connection before the
+	// call has ended. The answer is worth keeping all the same.
+	linger := f.whole && f.state <= streaming
 	f.mu.Unlock()
-	if last {
+	giveUp := func() {
+		cancel()
 		f.end(false)
 	}
+	switch {
+	case last && linger:
+		time.AfterFunc(endWithin, giveUp)
+	case last:
+		giveUp()
+	}
 }
+
+// endWithin is how long a provider that has sent a whole answer has to end it,
+// when nobody waits for that any more.
+const endWithin = 5 * time.Second
 
 // shared reports whether someone other than the leader's client wants the
 // answer. f.mu is held.

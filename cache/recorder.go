@@ -122,6 +122,15 @@ func (r *Recorder) Write(p []byte) (fed bool, err error) {
 	return r.flight.write(p)
 }
 
+// Whole says that with the next Write the answer is whole, by what stands in it:
+// all that is still to come is its end. From then on a client that leaves does
+// not end the provider call.
+func (r *Recorder) Whole() {
+	r.flight.mu.Lock()
+	r.flight.whole = true
+	r.flight.mu.Unlock()
+}
+
 // Commit says that the answer has come to its clean end, and stores it if
 // what the Meter made of it proves that it is complete and fit to be reused.
 // It returns why it was not stored, None if it was.

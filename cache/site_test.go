@@ -227,6 +227,9 @@ func (t *tee) Write(p []byte) (int, error) {
 	t.meter.Write(p)
 	rec := t.lookup.Recorder
 	if rec != nil {
+		if t.meter.Over() {
+			rec.Whole()
+		}
 		if fed, err := rec.Write(p); err != nil {
 			return 0, err
 		} else if fed {
