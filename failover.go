@@ -49,7 +49,7 @@ var errDeadline = errors.New("no provider answered before the deadline")
 // answer has reached the client a failed attempt is replaced by the next;
 // after it, never.
 func (x *exchange) forwardToProviders(providers []*Provider) error {
-	session := x.session()
+	session, known := "", false
 	maxAttempts := x.h.MaxAttempts
 	ctx := x.r.Context()
 	stop := func() bool { return true }
@@ -65,6 +65,9 @@ func (x *exchange) forwardToProviders(providers []*Provider) error {
 	var last *attempt
 	for _, p := range providers {
 		for x.attempts < maxAttempts && ctx.Err() == nil {
+			if !known && p.pool.NeedsSession() {
+				session, known = x.session(), true
+			}
 			cred := p.pool.Pick(session, tried)
 			if cred == nil {
 				break
@@ -131,6 +134,8 @@ type attempt struct {
 	err     error
 	began   time.Time
 	done    bool // reported to the pool
+	// inMemory says that the transport gets the body's bytes by itself.
+	inMemory bool
 }
 
 // newAttempt begins an attempt.
@@ -157,6 +162,9 @@ func (a *attempt) run(ctx context.Context) (done bool, err error) {
 	x.sending()
 	err = a.provider.proxy.ServeHTTP(a, req, noNextHandler)
 	x.resume()
+	if a.inMemory {
+		req.Body.Close() // nobody has read it
+	}
 	switch {
 	case a.through:
 		return true, err
@@ -180,11 +188,16 @@ func (a *attempt) run(ctx context.Context) (done bool, err error) {
 // request is the client's request, on its way to the provider.
 func (a *attempt) request(ctx context.Context) (*http.Request, error) {
 	x, p := a.x, a.provider
+	sent := x.bodyFor(p)
+	var out outgoing
 	if p.own {
-		value := p.preset.Scheme + a.cred.Secret
-		ctx = withCredential(ctx, credential{p.preset.Header, value})
+		out.header, out.secret = p.preset.Header, p.preset.Scheme+a.cred.Secret
 	}
-	req := x.r.WithContext(ctx)
+	if sent != nil && sent.len() <= maxInMemory {
+		out.body = append([]byte(nil), sent.bytes()...)
+		a.inMemory = true
+	}
+	req := x.r.WithContext(context.WithValue(ctx, outgoingKey{}, &out))
 	req.Header = x.r.Header.Clone()
 	target := new(url.URL)
 	*target = *x.r.URL
@@ -201,7 +214,7 @@ func (a *attempt) request(ctx context.Context) (*http.Request, error) {
 	}
 	// Providers are asked for plain bytes, so that the answer can be read.
 	req.Header.Del("Accept-Encoding")
-	if sent := x.bodyFor(p); sent != nil {
+	if sent != nil {
 		req.Body = sent.open()
 		req.ContentLength = int64(sent.len())
 		req.Header.Set("Content-Length", itoa(sent.len()))

@@ -1,10 +1,12 @@
 package llmgateway
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -115,7 +117,7 @@ func (p *Provider) provision(ctx caddy.Context, repl *caddy.Replacer) error {
 		return fmt.Errorf("reverse_proxy: %w", err)
 	}
 	proxy := mod.(*reverseproxy.Handler)
-	proxy.Transport = &credentialTransport{RoundTripper: proxy.Transport}
+	proxy.Transport = &providerTransport{RoundTripper: proxy.Transport}
 	p.proxy = proxy
 	return nil
 }
@@ -355,37 +357,46 @@ func dialAddress(u *url.URL) string {
 	return u.Hostname() + ":" + port
 }
 
-// credentialTransport adds the credential that the context holds, below
-// reverse_proxy, so that reverse_proxy's debug log never sees it.
-type credentialTransport struct{ http.RoundTripper }
+// providerTransport completes the request below reverse_proxy, with what the
+// context holds.
+type providerTransport struct{ http.RoundTripper }
 
-type credentialKey struct{}
+type outgoingKey struct{}
 
-// credential is a header field that carries a secret.
-type credential struct{ name, value string }
-
-// withCredential returns a context that carries c to credentialTransport.
-func withCredential(ctx context.Context, c credential) context.Context {
-	return context.WithValue(ctx, credentialKey{}, c)
+// outgoing is what a request to a provider has that reverse_proxy does not see.
+type outgoing struct {
+	header, secret string // the credential, "" for none; so that no debug log shows it
+	// body is the whole body, if it is small. In the form of a reader that
+	// net/http knows to be in memory it goes out together with the header, in one
+	// packet; reverse_proxy would hide what it is.
+	body []byte
 }
+
+// maxInMemory is the largest body, in bytes, that is sent together with its
+// header: both fit into the transport's buffer.
+const maxInMemory = 3 << 10
 
 // RoundTrip implements http.RoundTripper. The request is reverse_proxy's own
 // copy, but it is logged afterwards, so the header is put into another copy.
-func (t *credentialTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if c, ok := req.Context().Value(credentialKey{}).(credential); ok {
-		outgoing := *req
-		outgoing.Header = make(http.Header, len(req.Header)+1)
-		for name, values := range req.Header {
-			outgoing.Header[name] = values
-		}
-		outgoing.Header[c.name] = []string{c.value}
-		req = &outgoing
+func (t *providerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	o, ok := req.Context().Value(outgoingKey{}).(*outgoing)
+	if !ok {
+		return t.RoundTripper.RoundTrip(req)
 	}
-	return t.RoundTripper.RoundTrip(req)
+	r := *req
+	if o.header != "" {
+		r.Header = make(http.Header, len(req.Header)+1)
+		maps.Copy(r.Header, req.Header)
+		r.Header[o.header] = []string{o.secret}
+	}
+	if len(o.body) > 0 && req.ContentLength == int64(len(o.body)) {
+		r.Body = io.NopCloser(bytes.NewReader(o.body))
+	}
+	return t.RoundTripper.RoundTrip(&r)
 }
 
 // ProxyProtocolEnabled passes on what reverse_proxy asks of its transport.
-func (t *credentialTransport) ProxyProtocolEnabled() bool {
+func (t *providerTransport) ProxyProtocolEnabled() bool {
 	inner, ok := t.RoundTripper.(reverseproxy.ProxyProtocolTransport)
 	return ok && inner.ProxyProtocolEnabled()
 }

@@ -14,7 +14,7 @@ func ProviderTransport(name string) *http.Transport {
 			if p.Name != name {
 				continue
 			}
-			inner, ok := p.proxy.(*reverseproxy.Handler).Transport.(*credentialTransport).RoundTripper.(*reverseproxy.HTTPTransport)
+			inner, ok := p.proxy.(*reverseproxy.Handler).Transport.(*providerTransport).RoundTripper.(*reverseproxy.HTTPTransport)
 			if ok {
 				return inner.Transport
 			}

@@ -84,6 +84,10 @@ func NewPool(strategy Strategy, creds []*Credential, now func() time.Time) *Pool
 	return &Pool{strategy: strategy, creds: creds, now: now}
 }
 
+// NeedsSession reports whether Pick asks for the session: with one credential,
+// or by another strategy, it makes no difference.
+func (p *Pool) NeedsSession() bool { return len(p.creds) > 1 && p.strategy == Sticky }
+
 // Pick returns the credential to use for a request of the conversation
 // session ("" if that is not known), or nil if none is healthy. Credentials
 // in tried are left out. Every credential that is picked must be reported or
