@@ -3,6 +3,7 @@ package jsonspan
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/testbody"
@@ -205,6 +206,39 @@ func BenchmarkCompact(b *testing.B) {
 			perByte(b, len(src))
 		})
 	}
+}
+
+// BenchmarkText looks at texts that fit into the first cache: the scan for the
+// closing quote, and the glance whether it is compact JSON.
+func BenchmarkText(b *testing.B) {
+	rows := AppendQuoted(nil, []byte("["+strings.Repeat(`{"id":2,"name":"gamma delta","state":"closed","n":98765},`, 300)+"1]"))[1:]
+	lines := AppendQuoted(nil, []byte(strings.Repeat("func main() { return fmt.Println(x) }\n\tif err != nil {\n\t\treturn err\n\t}\n// a longer comment line that goes on for a while and so on\n", 120)))[1:]
+	prose := AppendQuoted(nil, []byte(strings.Repeat("some plain words of a sentence, ", 500)))[1:]
+	for _, c := range []struct {
+		name    string
+		encoded []byte
+	}{{"rows", rows}, {"lines", lines}, {"prose", prose}} {
+		b.Run("scan/"+c.name, func(b *testing.B) {
+			implementations(b, func(b *testing.B) {
+				for b.Loop() {
+					if end, _ := scanString(c.encoded, 0); end != len(c.encoded) {
+						b.Fatal(end)
+					}
+				}
+				perByte(b, len(c.encoded))
+			})
+		})
+	}
+	b.Run("compact", func(b *testing.B) {
+		implementations(b, func(b *testing.B) {
+			for b.Loop() {
+				if !CompactText(rows[:len(rows)-1]) {
+					b.Fatal("not compact")
+				}
+			}
+			perByte(b, len(rows))
+		})
+	})
 }
 
 // BenchmarkParseText scans what tool results hold, a body of short strings.

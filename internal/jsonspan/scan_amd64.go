@@ -65,11 +65,17 @@ func spaceMasksOf(src []byte, n int, out *[spaceBatch]spaceMasks) {
 
 // compactBlocks reads the whole blocks of src, see compactBlocksGo.
 func compactBlocks(src []byte, inside, carry uint64) (in, out uint64, ok bool) {
-	if useAVX2 && len(src) > 0 {
-		return compactBlocksAVX2(&src[0], len(src)/blockSize, inside, carry)
+	switch {
+	case !useAVX2 || len(src) == 0:
+		return compactBlocksGo(src, inside, carry)
+	case useAVX512:
+		return compactBlocksAVX512(&src[0], len(src)/blockSize, inside, carry)
 	}
-	return compactBlocksGo(src, inside, carry)
+	return compactBlocksAVX2(&src[0], len(src)/blockSize, inside, carry)
 }
+
+//go:noescape
+func compactBlocksAVX512(src *byte, n int, inside, carry uint64) (in, out uint64, ok bool)
 
 //go:noescape
 func compactBlocksAVX2(src *byte, n int, inside, carry uint64) (in, out uint64, ok bool)

@@ -227,11 +227,22 @@ done:
 	VZEROUPPER
 	RET
 
+// The escapes that a look at the low half of a byte tells: what it stands for is
+// legal behind a backslash. The quote and the backslash have masks of their own;
+// \b shares its low half with \r and \u needs digits, so both are looked at with
+// escapeLow and escapeHigh.
+//
+// columns: 2 r, 4 t, 6 f, e n, f /
+DATA commonEscape<>+0x00(SB)/8, $0x0066007400720001
+DATA commonEscape<>+0x08(SB)/8, $0x2f6e000000000000
+GLOBL commonEscape<>(SB), RODATA|NOPTR, $16
+
 // func scanBlocksAVX512(src []byte) (at, flags int)
 //
 // The same as scanBlocksAVX2, with a register for a whole block and masks
-// where they are needed. SI, BX, DX, R8-R13, R15, AX, CX and DI are what they
-// are there.
+// where they are needed. SI, BX, DX, R8-R13, AX and CX are what they are there.
+// Bytes that may not be there are only looked for where the text ends: Z9 and
+// Z8 are the OR and the minimum of all bytes of the blocks before it.
 TEXT ·scanBlocksAVX512(SB), NOSPLIT, $0-40
 	MOVQ src_base+0(FP), SI
 	MOVQ src_len+8(FP), DX
@@ -240,32 +251,27 @@ TEXT ·scanBlocksAVX512(SB), NOSPLIT, $0-40
 	XORQ R8, R8
 	XORQ R9, R9
 	XORQ R10, R10
+	MOVQ $0xaaaaaaaaaaaaaaaa, R15
 	VPBROADCASTB quoteByte<>(SB), Z15
 	VPBROADCASTB slashByte<>(SB), Z14
 	VPBROADCASTB lastControl<>(SB), Z13
-	VPBROADCASTB lowHalf<>(SB), Z12
-	VBROADCASTI32X4 escapeLow<>(SB), Z11
-	VBROADCASTI32X4 escapeHigh<>(SB), Z10
-	VPXORQ Z9, Z9, Z9       // all bytes so far, together
-
-block:
+	VBROADCASTI32X4 commonEscape<>(SB), Z12
+	VPXORQ Z9, Z9, Z9
+	VPTERNLOGQ $0xff, Z8, Z8, Z8
 	CMPQ BX, DX
 	JGT  out
+
+block:
 	VMOVDQU8 (SI)(BX*1), Z0
-	VPORQ    Z0, Z9, Z9
 	VPCMPEQB Z0, Z14, K1
 	VPCMPEQB Z0, Z15, K2
-	VPCMPUB  $2, Z13, Z0, K3
-	KMOVQ    K1, CX
-	KMOVQ    K2, AX
-	KMOVQ    K3, DI
+	VPSHUFB  Z0, Z12, Z2    // 0 for a byte beyond ASCII
+	VPCMPEQB Z0, Z2, K3
+	KMOVQ    K1, CX         // backslashes
+	KMOVQ    K2, AX         // quotes
+	KMOVQ    K3, DI         // common escapes
 
-	MOVQ CX, R11
-	ORQ  R8, R11
-	ORQ  R9, R11
-	JZ   judge
-
-	MOVQ  $0xaaaaaaaaaaaaaaaa, R15
+	// Which bytes are escaped: see escapedBytes.
 	ANDNQ CX, R8, R11
 	LEAQ  (R11)(R11*1), R12
 	ORQ   R15, R12
@@ -274,42 +280,55 @@ block:
 	MOVQ  CX, R11
 	ORQ   R8, R11
 	XORQ  R12, R11          // R11: the escaped bytes
-	ANDQ  CX, R12
-	SHRQ  $63, R12
-	MOVQ  R12, R8
+	XORL  R8, R8
+	TESTQ CX, CX
+	JLT   atEnd             // by a branch, so that no block waits for the one before
 
-	ANDNQ AX, R11, AX
-
-	VPSRLW    $4, Z0, Z2
-	VPANDQ    Z12, Z2, Z2
-	VPSHUFB   Z2, Z10, Z2
-	VPSHUFB   Z0, Z11, Z4
-	VPANDQ    Z2, Z4, Z2
-	VPMOVB2M  Z2, K4
-	VPTESTNMB Z2, Z2, K5
-	KMOVQ     K4, R12
-	KMOVQ     K5, R13
-	ANDQ R11, R13
-	ORQ  R13, DI            // escaped, but not a legal escape
-	ANDQ R11, R12           // R12: each u of a \u
-	MOVQ R12, R13
-	ORQ  R9, R13
-	JNZ  hex
+escaped:
+	ORQ   CX, DI
+	ORQ   AX, DI
+	ANDNQ R11, DI, DI       // escaped, but no common escape
+	ANDNQ AX, R11, AX       // escaped quotes end nothing
+	ORQ   R9, DI
+	JNZ   rare
 
 judge:
 	TESTQ AX, AX
 	JNZ   quote
-	TESTQ DI, DI
-	JNZ   invalid
-	ORQ   CX, R10
-	ADDQ  $64, BX
-	JMP   block
+	VPORQ   Z0, Z9, Z9
+	VPMINUB Z0, Z8, Z8
+	ORQ  CX, R10
+	ADDQ $64, BX
+	CMPQ BX, DX
+	JLE  block
+	JMP  out
 
-hex:
+atEnd:
+	MOVQ R12, R8
+	SHRQ $63, R8
+	JMP  escaped
+
+rare:
+	// DI: what may not be there.
+	MOVQ $0x0f0f0f0f0f0f0f0f, DI
+	VPBROADCASTQ DI, Z5
+	VBROADCASTI32X4 escapeLow<>(SB), Z3
+	VBROADCASTI32X4 escapeHigh<>(SB), Z4
+	VPSRLW    $4, Z0, Z2
+	VPANDQ    Z5, Z2, Z2    // high halves
+	VPSHUFB   Z2, Z4, Z4
+	VPSHUFB   Z0, Z3, Z3
+	VPANDQ    Z4, Z3, Z3
+	VPMOVB2M  Z3, K4
+	VPTESTNMB Z3, Z3, K5
+	KMOVQ     K4, R12
+	KMOVQ     K5, DI
+	ANDQ R11, DI            // escaped, but not a legal escape
+	ANDQ R11, R12           // R12: each u of a \u
+
+	// Four digits after each u, those of the next block in R9.
 	VBROADCASTI32X4 hexLow<>(SB), Z6
 	VBROADCASTI32X4 hexHigh<>(SB), Z7
-	VPSRLW    $4, Z0, Z2
-	VPANDQ    Z12, Z2, Z2
 	VPSHUFB   Z2, Z7, Z2
 	VPSHUFB   Z0, Z6, Z4
 	VPTESTNMB Z2, Z4, K5
@@ -333,12 +352,25 @@ hex:
 	ORQ  R12, R9
 	SHRQ $1, R12
 	ORQ  R12, R9
-	JMP  judge
+	TESTQ DI, DI
+	JZ    judge
+	TESTQ AX, AX
+	JZ    invalid
+	BLSMSKQ AX, R11         // everything up to the quote
+	TESTQ   R11, DI
+	JNZ     invalid
 
 quote:
+	VPCMPUB $2, Z13, Z0, K3
+	KMOVQ   K3, DI          // control bytes
 	BLSMSKQ AX, R11
 	TESTQ   R11, DI
 	JNZ     invalid
+	VPCMPUB $2, Z13, Z8, K3
+	KMOVQ   K3, DI
+	TESTQ   DI, DI
+	JNZ     invalid
+	VPORQ   Z0, Z9, Z9
 	ANDQ    R11, CX
 	ORQ     CX, R10
 	TZCNTQ  AX, AX
@@ -364,6 +396,10 @@ invalid:
 	RET
 
 out:
+	VPCMPUB $2, Z13, Z8, K3
+	KMOVQ   K3, DI
+	TESTQ   DI, DI
+	JNZ     invalid
 	XORQ    CX, CX
 	TESTQ   R10, R10
 	SETNE   CX
@@ -477,6 +513,60 @@ compact:
 	ADDQ $64, SI
 	DECQ CX
 	JMP  compact
+
+compacted:
+	MOVQ R8, in+32(FP)
+	MOVQ R9, out+40(FP)
+	MOVB $1, ok+48(FP)
+	VZEROUPPER
+	RET
+
+spaced:
+	MOVQ R8, in+32(FP)
+	MOVQ R9, out+40(FP)
+	MOVB $0, ok+48(FP)
+	VZEROUPPER
+	RET
+
+// func compactBlocksAVX512(src *byte, n int, inside, carry uint64) (in, out uint64, ok bool)
+//
+// The same as compactBlocksAVX2, with the same registers.
+TEXT ·compactBlocksAVX512(SB), NOSPLIT, $0-49
+	MOVQ src+0(FP), SI
+	MOVQ n+8(FP), CX
+	MOVQ inside+16(FP), R8
+	MOVQ carry+24(FP), R9
+	VPBROADCASTB quoteByte<>(SB), Z15
+	VPBROADCASTB slashByte<>(SB), Z14
+	VPBROADCASTB spaceByte<>(SB), Z13
+	VPCMPEQB X12, X12, X12
+	TESTQ CX, CX
+	JLE   compacted
+
+compact:
+	VMOVDQU8 (SI), Z0
+	VPCMPEQB Z0, Z15, K1
+	VPCMPEQB Z0, Z14, K2
+	VPCMPUB  $2, Z13, Z0, K3
+	KMOVQ    K1, AX         // quotes
+	KMOVQ    K2, DX         // backslashes
+	KMOVQ    K3, DI         // white space
+	VMOVQ AX, X2
+	VPCLMULQDQ $0, X12, X2, X2
+	LEAQ (R9)(DX*2), BX
+	CMPQ BX, AX
+	JNE  spaced
+	SHRQ $63, DX
+	MOVQ DX, R9
+	VMOVQ X2, AX
+	XORQ  R8, AX
+	ANDNQ DI, AX, DI
+	JNZ   spaced
+	SARQ $63, AX
+	MOVQ AX, R8
+	ADDQ $64, SI
+	DECQ CX
+	JNZ  compact
 
 compacted:
 	MOVQ R8, in+32(FP)

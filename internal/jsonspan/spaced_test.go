@@ -16,13 +16,11 @@ func checkSpaced(t *testing.T, raw []byte) {
 		return
 	}
 	want := len(Compact(nil, raw)) != len(raw)
-	defer func(v bool) { useAVX2 = v }(useAVX2)
-	for _, vector := range []bool{useAVX2, false} {
-		useAVX2 = vector
+	both(func() {
 		if got := Spaced(raw); got != want {
 			t.Fatalf("Spaced(%q) = %v", raw, got)
 		}
-	}
+	})
 }
 
 func TestSpaced(t *testing.T) {
@@ -53,12 +51,12 @@ func checkCompactText(t *testing.T, text []byte) {
 	t.Helper()
 	raw := AppendQuoted(nil, text)
 	raw = raw[1 : len(raw)-1]
-	defer func(v bool) { useAVX2 = v }(useAVX2)
 	first := CompactText(raw)
-	useAVX2 = false
-	if CompactText(raw) != first {
-		t.Fatalf("CompactText(%q) with and without vectors", raw)
-	}
+	both(func() {
+		if CompactText(raw) != first {
+			t.Fatalf("CompactText(%q) differs", raw)
+		}
+	})
 	if first && (bytes.ContainsAny(text, "\n\r\\") || Spaced(text) || len(Compact(nil, text)) != len(text)) {
 		t.Fatalf("CompactText(%q)", raw)
 	}

@@ -351,8 +351,7 @@ func (w *worker) rows(hint output.Hint, gate int, inner []byte) *result {
 	if hint.File || len(inner) < max(gate, promiseBytes) || !jsonspan.CompactText(inner) {
 		return nil
 	}
-	var promises bool
-	if promises, w.text = promisesEncoded(inner, w.text); promises {
+	if promisesEncoded(inner) {
 		return nil
 	}
 	// At most every other byte is a backslash.

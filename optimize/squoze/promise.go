@@ -1,10 +1,6 @@
 package squoze
 
-import (
-	"bytes"
-
-	"github.com/caddy-llm-gateway/caddy-llm-gateway/internal/jsonspan"
-)
+import "bytes"
 
 // Most JSON that saves nothing as a table shows that in a few of its rows.
 // Reading those costs a tenth of parsing the whole text.
@@ -57,11 +53,11 @@ func promises(text []byte) bool {
 }
 
 // promisesEncoded is promises of an encoded text that is compact (see
-// jsonspan.CompactText). It decodes only what it reads, into buf, so that most
+// jsonspan.CompactText). It reads the rows as they are encoded, so that most
 // JSON is done with before it is decoded.
-func promisesEncoded(inner, buf []byte) (bool, []byte) {
+func promisesEncoded(inner []byte) bool {
 	if len(inner) < promiseBytes {
-		return true, buf
+		return true
 	}
 	// The only escapes are those of quotes, so a piece may begin anywhere but
 	// between a backslash and its quote.
@@ -69,28 +65,25 @@ func promisesEncoded(inner, buf []byte) (bool, []byte) {
 		if inner[from] == '"' {
 			from++
 		}
-		raw, start := inner[from:], len(buf)
-		buf = jsonspan.AppendUnquoted(buf, raw[:jsonspan.Cut(raw, size)])
-		return buf[start:]
+		return inner[from:min(from+size, len(inner))]
 	}
-	buf = buf[:0]
 	head := piece(0, promiseHead+promisePiece)
-	at := bytes.Index(head[:min(promiseHead, len(head))], []byte("[{\""))
+	at := bytes.Index(head[:min(promiseHead, len(head))], []byte(`[{\"`))
 	if at < 0 {
-		return true, buf
+		return true
 	}
-	var s rowSample
+	s := rowSample{encoded: true}
 	if s.read(head, at+1, promiseRows) < 0 {
-		return true, buf
+		return true
 	}
 	for _, from := range [...]int{len(inner) / 2, len(inner) / 8 * 7} {
 		part := piece(from, promisePiece)
 		next := rowStart(part, s.names[0])
 		if next < 0 || s.read(part, next, promiseRows/2) < 0 {
-			return true, buf
+			return true
 		}
 	}
-	return s.promises(), buf
+	return s.promises()
 }
 
 // promises reports whether the rows of s save enough as a table.
@@ -108,7 +101,7 @@ func (s *rowSample) promises() bool {
 // colon included; -1 if there is none.
 func rowStart(text, name []byte) int {
 	for at := 0; ; {
-		i := bytes.Index(text[at:], []byte("},{\""))
+		i := bytes.Index(text[at:], []byte("},{"))
 		if i < 0 {
 			return -1
 		}
@@ -121,32 +114,42 @@ func rowStart(text, name []byte) int {
 
 // rowSample is what some objects of an array have in common.
 type rowSample struct {
+	encoded bool // the texts are encoded, without any escape but that of a quote
 	columns int
 	names   [maxPromise][]byte // with quotes and colon
 	values  [maxPromise][]byte // of the first row
 	sizes   [maxPromise]int    // of all values
 	differs [maxPromise]bool
-	total   int // bytes of all rows, with the commas behind them
+	total   int // bytes of all rows decoded, with the commas behind them
 }
 
 // read reads n objects that stand one behind the other from at on, and returns
 // the offset behind them. It is -1 if there are fewer, if they do not have the
 // same keys in the same order, or if there is white space between their tokens.
 func (s *rowSample) read(text []byte, at, n int) int {
+	quotes := 0 // more bytes than a decoded string has
+	if s.encoded {
+		quotes = len(`""`)
+	}
 	for range n {
-		from := at
+		from, more := at, 0
 		if at >= len(text) || text[at] != '{' {
 			return -1
 		}
 		at++
 		column := 0
 		for {
-			end := stringEndAt(text, at)
+			end := -1
+			if s.total > 0 && column < s.columns && bytes.HasPrefix(text[at:], s.names[column]) {
+				end = at + len(s.names[column]) - len(":")
+			} else {
+				end = s.stringEnd(text, at)
+			}
 			if end < 0 || end >= len(text) || text[end] != ':' || column == maxPromise {
 				return -1
 			}
 			name := text[at : end+1]
-			at = valueEndAt(text, end+1)
+			at = s.valueEnd(text, end+1)
 			if at < 0 || at >= len(text) {
 				return -1
 			}
@@ -160,8 +163,10 @@ func (s *rowSample) read(text []byte, at, n int) int {
 				s.differs[column] = s.differs[column] || !bytes.Equal(value, s.values[column])
 			}
 			s.sizes[column] += len(value)
-			if value[0] == '"' {
-				s.sizes[column] -= len(`""`)
+			more += quotes
+			if value[0] == '"' || value[0] == '\\' {
+				s.sizes[column] -= len(`""`) + quotes
+				more += quotes
 			}
 			column++
 			if text[at] == '}' {
@@ -180,9 +185,34 @@ func (s *rowSample) read(text []byte, at, n int) int {
 			return -1
 		}
 		at++
-		s.total += at - from
+		s.total += at - from - more
 	}
 	return at
+}
+
+// stringEnd is the offset behind the string that begins at i, -1 if there is
+// none.
+func (s *rowSample) stringEnd(text []byte, i int) int {
+	if !s.encoded {
+		return stringEndAt(text, i)
+	}
+	if i+1 >= len(text) || text[i] != '\\' {
+		return -1
+	}
+	n := bytes.IndexByte(text[i+2:], '\\') // of the quote that ends it
+	if n < 0 || i+n+4 > len(text) {
+		return -1
+	}
+	return i + n + 4
+}
+
+// valueEnd is the offset behind the value that begins at i, -1 if there is none
+// or if it is no scalar.
+func (s *rowSample) valueEnd(text []byte, i int) int {
+	if s.encoded && i < len(text) && text[i] == '\\' {
+		return s.stringEnd(text, i)
+	}
+	return valueEndAt(text, i)
 }
 
 // stringEndAt is the offset behind the string that begins at i, -1 if there is

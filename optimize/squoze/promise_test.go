@@ -81,7 +81,7 @@ func TestPromisesEncoded(t *testing.T) {
 			inner := raw[1 : len(raw)-1]
 			got := true
 			if jsonspan.CompactText(inner) {
-				got, _ = promisesEncoded(inner, nil)
+				got = promisesEncoded(inner)
 			}
 			if got != tc.want {
 				t.Errorf("%s: %v", name, got)
@@ -91,6 +91,24 @@ func TestPromisesEncoded(t *testing.T) {
 				t.Errorf("%s: %d of %d bytes were to be had", name, len(out), len(in))
 			}
 		}
+	}
+}
+
+// TestRowSample: encoded rows are as long, and as alike, as what they encode.
+func TestRowSample(t *testing.T) {
+	text := []byte(jsonRows(9, "", `{"id":{i},"name":"{w}","open":true,"note":"","none":null,"of":"x"}`, ""))
+	raw := jsonspan.AppendQuoted(nil, text)
+	encoded := rowSample{encoded: true}
+	var plain rowSample
+	if plain.read(text, 1, 6) < 0 || encoded.read(raw[1:], 1, 6) < 0 {
+		t.Fatal("not read")
+	}
+	if plain.total != encoded.total || plain.columns != encoded.columns || plain.sizes != encoded.sizes || plain.differs != encoded.differs {
+		t.Errorf("%d bytes, %d columns of %v\n%d bytes, %d columns of %v", plain.total, plain.columns, plain.sizes, encoded.total, encoded.columns, encoded.sizes)
+	}
+	for cut := range raw {
+		s := rowSample{encoded: true}
+		s.read(raw[1:max(cut, 1)], 1, 6) // must not panic
 	}
 }
 
@@ -106,5 +124,6 @@ func FuzzPromises(f *testing.F) {
 		if promises(text) != promises([]byte(string(text))) {
 			t.Fatal("it depends on something else")
 		}
+		promisesEncoded(text) // must not panic
 	})
 }

@@ -202,9 +202,9 @@ const wholeTries = 8
 // them.
 func sumOf(text []byte) uint64 {
 	const (
-		end    = 512
-		places = 24
-		piece  = 64
+		end    = 128
+		places = 8
+		piece  = 32
 	)
 	if len(text) <= 2*end+2*places*piece {
 		return xxhash.Sum64(text)

@@ -77,8 +77,8 @@ func SampleRaw(raw []byte) int {
 // at samplePiece bytes of every sampleStep.
 const (
 	SampledFrom = 6 << 10
-	samplePiece = 384
-	sampleStep  = 2304
+	samplePiece = 192
+	sampleStep  = 2048
 )
 
 // chunk is how much EstimateRaw decodes at a time, in bytes.
