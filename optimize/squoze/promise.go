@@ -1,6 +1,10 @@
 package squoze
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+)
 
 // Most JSON that saves nothing as a table shows that in a few of its rows.
 // Reading those costs a tenth of parsing the whole text.
@@ -199,11 +203,21 @@ func (s *rowSample) stringEnd(text []byte, i int) int {
 	if i+1 >= len(text) || text[i] != '\\' {
 		return -1
 	}
-	n := bytes.IndexByte(text[i+2:], '\\') // of the quote that ends it
-	if n < 0 || i+n+4 > len(text) {
-		return -1
+	// Most end soon: eight bytes at a time cost less than a call.
+	const ones, highs, slashes = 0x0101010101010101, 0x8080808080808080, '\\' * 0x0101010101010101
+	for i += 2; len(text)-i >= 8; i += 8 {
+		w := binary.LittleEndian.Uint64(text[i:]) ^ slashes
+		if found := (w - ones) &^ w & highs; found != 0 {
+			if i += bits.TrailingZeros64(found)/8 + 2; i <= len(text) {
+				return i
+			}
+			return -1
+		}
 	}
-	return i + n + 4
+	if n := bytes.IndexByte(text[i:], '\\'); n >= 0 && i+n+2 <= len(text) {
+		return i + n + 2
+	}
+	return -1
 }
 
 // valueEnd is the offset behind the value that begins at i, -1 if there is none
