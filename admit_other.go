@@ -23,7 +23,7 @@ func (x *exchange) proveOther(k *Key) *gatewayError {
 	if r.Body == nil || r.Body == http.NoBody || r.Header.Get("Upgrade") != "" {
 		return nil
 	}
-	raw, err := readBody(r.Body, r.ContentLength, x.h.MaxBody)
+	raw, _, err := readBody(r.Body, r.ContentLength, x.h.MaxBody, nil)
 	if errors.Is(err, errBodyTooLarge) {
 		tooLarge := errTooLarge(x.h.MaxBody)
 		return &tooLarge

@@ -1,6 +1,7 @@
 package llmgateway
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"math/bits"
@@ -24,6 +25,8 @@ type payload struct {
 	edits []jsonspan.Edit
 	text  []byte // what they put in, if that is the payload's own
 	size  int
+
+	lent bool // held belongs to somebody else, who never changes it
 }
 
 // Buffers up to maxPooled bytes are pooled, in size classes of which there are
@@ -78,6 +81,9 @@ func freeBuffer(b []byte) {
 // newPayload takes over b; the caller holds the first reference.
 func newPayload(b []byte) *payload { return &payload{held: b, size: len(b), refs: 1} }
 
+// lentPayload is a payload of bytes that are never changed and not given back.
+func lentPayload(b []byte) *payload { return &payload{held: b, size: len(b), refs: 1, lent: true} }
+
 // editedPayload is base with edits, which are in order and are never changed.
 // It takes over text, in which what they put in stands, if that is not nil.
 func editedPayload(base *payload, edits []jsonspan.Edit, text []byte) *payload {
@@ -108,7 +114,9 @@ func (p *payload) release() {
 	if p.refs--; p.refs > 0 {
 		return
 	}
-	freeBuffer(p.held)
+	if !p.lent {
+		freeBuffer(p.held)
+	}
 	p.held = nil
 	if p.base != nil {
 		p.base.release()
@@ -203,13 +211,18 @@ var errBodyTooLarge = errors.New("request body too large")
 // readBody reads src to its end. length is the announced length, or -1. When
 // the body is larger than limit the error is errBodyTooLarge and what was
 // read so far is returned with it.
-func readBody(src io.Reader, length, limit int64) ([]byte, error) {
+//
+// like, which may be nil, returns for a length and the beginning of a body one
+// that is known, if any. If that is what comes, it is returned itself, and lent
+// is true: all that was read was compared with it, a piece at a time, and needs
+// no memory of its own.
+func readBody(src io.Reader, length, limit int64, like func(size int, head []byte) []byte) (body []byte, lent bool, err error) {
 	size := length
 	switch {
 	case size < 0:
 		size = minPooled
 	case size > limit:
-		return nil, errBodyTooLarge
+		return nil, false, errBodyTooLarge
 	}
 	// One byte more than announced, so that the read that finds the end
 	// needs no larger buffer.
@@ -222,16 +235,54 @@ func readBody(src io.Reader, length, limit int64) ([]byte, error) {
 			buf = grown
 		}
 		n, err := src.Read(buf[len(buf):cap(buf)])
+		if like != nil && len(buf) == 0 && n > 0 && err == nil && length >= minKnown {
+			if known := like(int(length), buf[:n]); len(known) == int(length) {
+				if buf, n, err = compareBody(src, buf, known, n); n < 0 {
+					freeBuffer(buf)
+					return known, true, nil
+				}
+			}
+		}
 		buf = buf[:len(buf)+n]
 		if int64(len(buf)) > limit {
-			return buf, errBodyTooLarge
+			return buf, false, errBodyTooLarge
 		}
 		if err == io.EOF {
-			return buf, nil
+			return buf, false, nil
 		}
 		if err != nil {
 			freeBuffer(buf)
-			return nil, err
+			return nil, false, err
+		}
+	}
+}
+
+const (
+	// minKnown is from which length on a body is compared with one that is
+	// known while it is read, and comparePiece how much of it at a time: little
+	// enough to be compared while it is still near the processor.
+	minKnown     = 16 << 10
+	comparePiece = 64 << 10
+)
+
+// compareBody goes on to read the body whose first n bytes, equal to those of
+// known, stand in buf, which is empty and can hold all of known and one byte
+// more. The returned number is negative if the whole body is known. Otherwise
+// buf is what was read but for the last n bytes, which stand behind it, and err
+// is what the read of those returned.
+func compareBody(src io.Reader, buf, known []byte, n int) ([]byte, int, error) {
+	at := n
+	for {
+		piece := buf[:min(comparePiece, len(known)-at+1)]
+		n, err := src.Read(piece)
+		if n > len(known)-at || !bytes.Equal(piece[:n], known[at:at+n]) || err != nil && (err != io.EOF || at+n < len(known)) {
+			buf = buf[:at+n]
+			copy(buf[at:], piece[:n])
+			copy(buf, known[:at])
+			return buf[:at], n, err
+		}
+		if at += n; err == io.EOF {
+			return buf[:0], -1, nil
 		}
 	}
 }

@@ -89,7 +89,7 @@ func decodeOne(src []byte, coding string, limit int64) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("%w: %q", errEncoding, coding)
 	}
-	out, err := readBody(r, -1, limit)
+	out, _, err := readBody(r, -1, limit, nil)
 	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
 		err = errBodyTooLarge
 	}

@@ -130,8 +130,12 @@ func (x *exchange) readBody() (done bool, err error) {
 	if values := x.r.Header.Values("Content-Encoding"); len(values) > 1 {
 		encoding = strings.Join(values, ",")
 	}
+	like := repeats.Like
+	if encoding != "" {
+		like = nil
+	}
 	x.pause()
-	raw, err := readBody(x.r.Body, x.r.ContentLength, x.h.MaxBody)
+	raw, lent, err := readBody(x.r.Body, x.r.ContentLength, x.h.MaxBody, like)
 	x.resume()
 	x.bytesRead = int64(len(raw))
 	switch {
@@ -158,6 +162,10 @@ func (x *exchange) readBody() (done bool, err error) {
 			freeBuffer(raw)
 			raw, x.decoded = plain, true
 		}
+	}
+	if lent {
+		x.body = lentPayload(raw)
+		return false, nil
 	}
 	x.body = newPayload(raw)
 	return false, nil

@@ -29,6 +29,7 @@ type Repeats struct {
 	mu     sync.Mutex
 	bytes  int64
 	held   map[RepeatKey]*list.Element
+	ofSize map[int]*list.Element // the body of that length that was remembered last
 	recent list.List // of *repeat, the most recent one in front
 }
 
@@ -62,7 +63,7 @@ type repeat struct {
 
 // NewRepeats returns a store of at most limit bytes.
 func NewRepeats(limit int64) *Repeats {
-	return &Repeats{limit: limit, seed: maphash.MakeSeed(), held: make(map[RepeatKey]*list.Element)}
+	return &Repeats{limit: limit, seed: maphash.MakeSeed(), held: make(map[RepeatKey]*list.Element), ofSize: make(map[int]*list.Element)}
 }
 
 // Key is the key of a body. passes is a list that lives as long as it is used
@@ -84,6 +85,23 @@ func (r *Repeats) Key(passes []Pass, format adapter.Format, tenant string, body 
 	return RepeatKey{&passes[0], format, tenant, maphash.Bytes(r.seed, sample)}
 }
 
+// Like returns a remembered body of size bytes that begins with head, nil if
+// there is none. It must not be changed. A body that is compared with it while it
+// comes in, and found equal, need not be kept: Find knows the one returned here
+// without looking at it.
+func (r *Repeats) Like(size int, head []byte) []byte {
+	r.mu.Lock()
+	e := r.ofSize[size]
+	r.mu.Unlock()
+	if e == nil {
+		return nil
+	}
+	if known := e.Value.(*repeat); bytes.HasPrefix(known.body, head) {
+		return known.body
+	}
+	return nil
+}
+
 // Find returns what was made of body, if that is known: the result, without its
 // Body, and the edits that make it, which must not be changed. again says that
 // it is not known, but that the body seems to have come before.
@@ -103,7 +121,7 @@ func (r *Repeats) Find(key RepeatKey, body []byte) (res Result, edits []jsonspan
 		return Result{}, nil, false, false
 	}
 	known := e.Value.(*repeat)
-	if !bytes.Equal(known.body, body) {
+	if !bytes.Equal(known.body, body) { // at once if they are the same piece of memory
 		return Result{}, nil, false, false
 	}
 	for _, p := range known.result.Passes {
@@ -128,7 +146,8 @@ func (r *Repeats) EditsAgain(key RepeatKey, req *adapter.Request, passes []Pass)
 	if e := r.held[key]; e != nil {
 		r.drop(e)
 	}
-	r.held[key] = r.recent.PushFront(n)
+	e := r.recent.PushFront(n)
+	r.held[key], r.ofSize[len(n.body)] = e, e
 	for r.bytes += n.size(); r.bytes > r.limit; {
 		r.drop(r.recent.Back())
 	}
@@ -145,6 +164,9 @@ func (r *Repeats) Usage() (entries int, bytes int64) {
 func (r *Repeats) drop(e *list.Element) {
 	n := r.recent.Remove(e).(*repeat)
 	delete(r.held, n.key)
+	if r.ofSize[len(n.body)] == e {
+		delete(r.ofSize, len(n.body))
+	}
 	r.bytes -= n.size()
 }
 

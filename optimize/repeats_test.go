@@ -229,3 +229,40 @@ func TestRepeatsConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// Like finds the body that was remembered, by its length and beginning, for as
+// long as it is held; and Find knows that very piece of memory.
+func TestRepeatsLike(t *testing.T) {
+	c, _ := caveman.New("full")
+	passes := []optimize.Pass{c}
+	r := optimize.NewRepeats(1 << 20)
+	body := testbody.Body(testbody.ProfileLarge)
+	if r.Like(len(body), body[:10]) != nil {
+		t.Error("an empty store knows a body")
+	}
+	for range 2 {
+		send(t, r, passes, "", body)
+	}
+	known := r.Like(len(body), body[:4000])
+	if !bytes.Equal(known, body) {
+		t.Fatalf("%d bytes of %d", len(known), len(body))
+	}
+	if _, _, found := send(t, r, passes, "", known); !found {
+		t.Error("not found")
+	}
+	if r.Like(len(body)+1, body[:10]) != nil || r.Like(len(body), []byte("other")) != nil || r.Like(len(body), append(bytes.Clone(body), '!')) != nil {
+		t.Error("a body of another length or beginning is taken for it")
+	}
+	for i := range uint64(16) { // push it out
+		other := testbody.Fresh(testbody.ProfileLarge, i)
+		for range 2 {
+			send(t, r, passes, "", other)
+		}
+	}
+	if entries, size := r.Usage(); size > 1<<20 || entries == 0 {
+		t.Errorf("%d entries of %d bytes", entries, size)
+	}
+	if got := r.Like(len(body), body[:4000]); got != nil && len(body) != len(testbody.Fresh(testbody.ProfileLarge, 0)) {
+		t.Error("a body that is not held is found")
+	}
+}
