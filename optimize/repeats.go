@@ -30,7 +30,7 @@ type Repeats struct {
 	bytes  int64
 	held   map[RepeatKey]*list.Element
 	ofSize map[int]*list.Element // the body of that length that was remembered last
-	recent list.List // of *repeat, the most recent one in front
+	recent list.List             // of *repeat, the most recent one in front
 }
 
 const (
