@@ -44,6 +44,14 @@ func (d *Draft) Raw(i int) []byte {
 	return d.Req.Doc.Raw(d.Req.Blocks[i].Node)
 }
 
+// CompactText is jsonspan.CompactText of the text of block i as it is now.
+func (d *Draft) CompactText(i int) bool {
+	if s := d.New[i]; s != nil {
+		return jsonspan.CompactText(s[1 : len(s)-1])
+	}
+	return d.Req.Doc.CompactText(d.Req.Blocks[i].Node)
+}
+
 // Pass is one optimizer with its settings. It may be used by many requests at
 // once.
 type Pass interface {

@@ -14,7 +14,11 @@ const (
 	sawEscape = 1 << iota // there was a backslash before the returned offset
 	ranOut                // no quote in the whole blocks: go on at the returned offset
 	sawHigh               // a byte that was read, perhaps behind the quote, is not ASCII
+	sawCompact            // the text is what CompactText is true of
 )
+
+// sawControl is what compactRun returns of a byte that may not stand in a string.
+const sawControl = 1
 
 // scanBlocksGo looks for the closing quote of the string whose text src begins
 // with, in the whole blocks of src, of which there is at least one. It returns

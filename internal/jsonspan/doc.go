@@ -59,6 +59,7 @@ type node struct {
 	kind       Kind
 	escaped    bool // a string that holds a backslash
 	key        bool
+	compact    bool // a string that was seen to be compact JSON, see CompactText
 }
 
 // Doc is the result of one scan. The zero value is ready for use, and a Doc
@@ -150,6 +151,12 @@ func (d *Doc) Inner(r Ref) []byte {
 // Escaped reports whether the string r holds an escape, that is, whether its
 // decoded text differs from Inner.
 func (d *Doc) Escaped(r Ref) bool { return r != None && d.nodes[r].escaped }
+
+// CompactText is CompactText of the string r, which the scan may have found out
+// already.
+func (d *Doc) CompactText(r Ref) bool {
+	return r != None && (d.nodes[r].compact || CompactText(d.Inner(r)))
+}
 
 // First is the first element of an array or the first key of an object,
 // None if there is none.

@@ -50,7 +50,7 @@ scan:
 			}
 			nodes = nodes[:self+1]
 			k := &nodes[self]
-			k.start, k.end, k.next, k.kind, k.escaped, k.key = uint32(i), uint32(end), None, String, saw&sawEscape != 0, true
+			k.start, k.end, k.next, k.kind, k.escaped, k.key, k.compact = uint32(i), uint32(end), None, String, saw&sawEscape != 0, true, false
 			if i = skipSpace(src, end); i >= len(src) || src[i] != ':' {
 				err = ErrSyntax
 				break
@@ -74,14 +74,14 @@ scan:
 		}
 		nodes = nodes[:self+1]
 		v := &nodes[self]
-		v.start, v.next, v.escaped, v.key = uint32(i), None, false, false
+		v.start, v.next, v.escaped, v.key, v.compact = uint32(i), None, false, false, false
 		switch c := src[i]; c {
 		case '"':
 			v.kind = String
 			var saw int
 			i, saw = scanString(src, i+1)
 			seen |= saw
-			v.escaped = saw&sawEscape != 0
+			v.escaped, v.compact = saw&sawEscape != 0, saw&sawCompact != 0
 		case '{', '[':
 			if len(stack) == MaxDepth {
 				err = ErrDepth

@@ -87,6 +87,9 @@ func checkDocument(t *testing.T, src []byte) {
 			if d.Escaped(r) != bytes.Contains(inner, []byte(`\`)) || !bytes.Equal(d.Inner(r), inner) {
 				t.Fatalf("%q: node %d: escaped %v, inner %q", src, i, d.Escaped(r), d.Inner(r))
 			}
+			if d.nodes[r].compact && (w.key || !CompactText(inner)) || d.CompactText(r) != (!w.key && CompactText(inner)) && !w.key {
+				t.Fatalf("%q: node %d: compact %v", src, i, d.CompactText(r))
+			}
 			checkString(t, inner)
 		}
 	}

@@ -76,8 +76,68 @@ func inString(w uint64) uint64 {
 
 // scanString returns the offset after the closing quote of the string whose
 // text starts at i, -1 if it is not valid, and what was seen: sawEscape,
-// sawHigh.
+// sawHigh, perhaps sawCompact.
 func scanString(src []byte, i int) (end, flags int) {
+	if useAVX512 && len(src)-i >= blockSize && src[i]|0x20 == '{' { // or a bracket
+		return scanJSONText(src, i)
+	}
+	return scanAnyString(src, i)
+}
+
+// scanJSONText is scanString for a text that may itself be JSON: while it looks
+// compact it takes less to find its end, and whether it is compact comes for
+// nothing.
+func scanJSONText(src []byte, i int) (end, flags int) {
+	run, inside, carry, slashes, saw := compactRun(src[i:])
+	at := i + run*blockSize
+	if saw&sawControl != 0 {
+		return -1, 0
+	}
+	flags = flag(slashes != 0, sawEscape) | saw&sawHigh
+	if len(src)-at >= blockSize && run > 0 {
+		var m spaceMasks
+		spaceMasksOne(src[at:], &m)
+		escaped := m.slashes<<1 | carry
+		if ends := m.quotes &^ escaped; ends != 0 {
+			before := ends&-ends - 1
+			within := prefixXor(m.quotes&before) ^ inside
+			end = at + bits.TrailingZeros64(ends)
+			if (m.quotes^escaped)&before == 0 && m.spaces&before&^within == 0 && within&(before+1) == 0 && !hasControl(src, at, m.spaces&before) {
+				return end + 1, flags | flag(m.slashes&before != 0, sawEscape) | sawHighIn(src[at:end]) | sawCompact
+			}
+		}
+	}
+	// Go on from here as from the beginning of any text. Where the block before
+	// ended with a backslash, that is the beginning.
+	end, saw = scanAnyString(src, at-int(carry))
+	if end < 0 {
+		return -1, 0
+	}
+	return end, flags | saw
+}
+
+// hasControl reports whether one of the bytes of the block at i that spaces marks,
+// none of them above ' ', is a control byte.
+func hasControl(src []byte, i int, spaces uint64) bool {
+	for ; spaces != 0; spaces &= spaces - 1 {
+		if src[i+bits.TrailingZeros64(spaces)] < ' ' {
+			return true
+		}
+	}
+	return false
+}
+
+// sawHighIn is sawHigh if text is not ASCII.
+func sawHighIn(text []byte) int {
+	high := byte(0)
+	for _, c := range text {
+		high |= c
+	}
+	return flag(high >= 0x80, sawHigh)
+}
+
+// scanAnyString is scanString for whatever text.
+func scanAnyString(src []byte, i int) (end, flags int) {
 	// Most keys and values are short: look at two words before anything that
 	// has a price of its own.
 	high := uint64(0)

@@ -74,6 +74,17 @@ func compactBlocks(src []byte, inside, carry uint64) (in, out uint64, ok bool) {
 	return compactBlocksAVX2(&src[0], len(src)/blockSize, inside, carry)
 }
 
+// compactRun reads the whole blocks of src, of which there is one at least, up to
+// the first that is not part of compact text, as compactBlocks does. It returns
+// how many those are, the state behind them, all their backslashes, and as flags
+// sawHigh and sawControl. It is there where useAVX512 is true.
+func compactRun(src []byte) (run int, inside, carry, slashes uint64, flags int) {
+	return compactRunAVX512(&src[0], len(src)/blockSize)
+}
+
+//go:noescape
+func compactRunAVX512(src *byte, n int) (run int, inside, carry, slashes uint64, flags int)
+
 //go:noescape
 func compactBlocksAVX512(src *byte, n int, inside, carry uint64) (in, out uint64, ok bool)
 

@@ -581,3 +581,73 @@ spaced:
 	MOVB $0, ok+48(FP)
 	VZEROUPPER
 	RET
+
+// func compactRunAVX512(src *byte, n int) (run int, inside, carry, slashes uint64, flags int)
+//
+// Like compactBlocksAVX512, with R10 every backslash, Z9 the OR and Z8 the
+// minimum of all bytes of the blocks that it has passed.
+TEXT ·compactRunAVX512(SB), NOSPLIT, $0-56
+	MOVQ src+0(FP), SI
+	MOVQ n+8(FP), CX
+	XORQ R8, R8
+	XORQ R9, R9
+	XORQ R10, R10
+	VPBROADCASTB quoteByte<>(SB), Z15
+	VPBROADCASTB slashByte<>(SB), Z14
+	VPBROADCASTB spaceByte<>(SB), Z13
+	VPCMPEQB X12, X12, X12
+	VPXORQ Z9, Z9, Z9
+	VPTERNLOGQ $0xff, Z8, Z8, Z8
+	TESTQ CX, CX
+	JLE   ran
+
+run:
+	VMOVDQU8 (SI), Z0
+	VPCMPEQB Z0, Z15, K1
+	VPCMPEQB Z0, Z14, K2
+	VPCMPUB  $2, Z13, Z0, K3
+	KMOVQ    K1, AX         // quotes
+	KMOVQ    K2, DX         // backslashes
+	KMOVQ    K3, DI         // white space
+	VMOVQ AX, X2
+	VPCLMULQDQ $0, X12, X2, X2
+	LEAQ (R9)(DX*2), BX
+	CMPQ BX, AX
+	JNE  ran
+	VMOVQ X2, AX
+	XORQ  R8, AX
+	ANDNQ DI, AX, DI
+	JNZ   ran
+	VPORQ   Z0, Z9, Z9
+	VPMINUB Z0, Z8, Z8
+	ORQ  DX, R10
+	SHRQ $63, DX
+	MOVQ DX, R9
+	SARQ $63, AX
+	MOVQ AX, R8
+	ADDQ $64, SI
+	DECQ CX
+	JNZ  run
+
+ran:
+	MOVQ n+8(FP), AX
+	SUBQ CX, AX
+	MOVQ AX, run+16(FP)
+	MOVQ R8, inside+24(FP)
+	MOVQ R9, carry+32(FP)
+	MOVQ R10, slashes+40(FP)
+	VPMOVB2M Z9, K1
+	KMOVQ    K1, AX
+	XORQ     BX, BX
+	TESTQ    AX, AX
+	SETNE    BX
+	VPBROADCASTB lastControl<>(SB), Z13
+	VPCMPUB  $2, Z13, Z8, K3
+	KMOVQ    K3, AX
+	XORQ     CX, CX
+	TESTQ    AX, AX
+	SETNE    CX
+	LEAQ     (CX)(BX*4), BX // 1: a control byte, 4: beyond ASCII
+	MOVQ     BX, flags+48(FP)
+	VZEROUPPER
+	RET

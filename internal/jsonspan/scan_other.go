@@ -14,4 +14,6 @@ func compactBlocks(src []byte, inside, carry uint64) (in, out uint64, ok bool) {
 	return compactBlocksGo(src, inside, carry)
 }
 
+func compactRun(src []byte) (run int, inside, carry, slashes uint64, flags int) { return }
+
 func spaceMasksOf(src []byte, n int, out *[spaceBatch]spaceMasks) { spaceMasksGo(src, n, out) }

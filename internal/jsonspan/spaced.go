@@ -117,6 +117,13 @@ func prefixXor(x uint64) uint64 {
 	return x ^ x<<32
 }
 
+// spaceMasksOne sets out to the masks of the block that src begins with.
+func spaceMasksOne(src []byte, out *spaceMasks) {
+	var all [spaceBatch]spaceMasks
+	spaceMasksOf(src, 1, &all)
+	*out = all[0]
+}
+
 // spaceMasksGo is what the vector code does.
 func spaceMasksGo(src []byte, n int, out *[spaceBatch]spaceMasks) {
 	for i := range n {

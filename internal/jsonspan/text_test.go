@@ -118,6 +118,47 @@ func checkScan(t *testing.T, src string) {
 	if end != wantEnd || escaped != wantEscaped {
 		t.Fatalf("%q: ends at %d, escaped %v; want %d, %v", src, end, escaped, wantEnd, wantEscaped)
 	}
+	if end < 0 {
+		return
+	}
+	text := src[:end-1]
+	high := strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 })
+	if high && saw&sawHigh == 0 {
+		t.Fatalf("%q: is not ASCII", src)
+	}
+	if saw&sawCompact != 0 && !CompactText([]byte(text)) {
+		t.Fatalf("%q: is not compact", src)
+	}
+}
+
+// TestJSONText: texts that are JSON themselves, with one byte changed or put in
+// between at every place, are scanned like any other, and known to be compact if
+// they are, where that is looked for.
+func TestJSONText(t *testing.T) {
+	for _, text := range []string{
+		`[` + strings.Repeat(`{\"id\":1,\"text\":\"some words of it\"},`, 5) + `1]`,
+		`{\"a b\":` + strings.Repeat("1", 120) + `,\"é\":\"ż ó\",\"c\":[true,null]}`,
+		`[` + strings.Repeat("1234567,", 30) + `1]`,
+	} {
+		for _, behind := range []string{"", strings.Repeat("x", 40), `,"b":"` + strings.Repeat("x y ", 40) + `"}`} {
+			both(func() {
+				whole := text + `"` + behind
+				_, saw := scanString([]byte(whole), 0)
+				if useAVX512 && len(behind) > 64 && saw&sawCompact == 0 {
+					t.Errorf("%s: not found to be compact", text)
+				}
+				checkScan(t, whole)
+				for i := range len(text) + 1 {
+					for _, put := range []string{`"`, `\`, " ", "\x01", "\n", "é", `\n`, `\"`, `\\`, "{"} {
+						checkScan(t, whole[:i]+put+whole[i:])
+						checkScan(t, whole[:i]+put+whole[i+1:])
+					}
+					checkScan(t, whole[:i]+whole[i+1:])
+					checkScan(t, whole[:i])
+				}
+			})
+		}
+	}
 }
 
 // TestBackslashRuns has runs of every length begin at every place of a block.

@@ -75,7 +75,7 @@ func (p *Pass) Apply(d *optimize.Draft) optimize.Outcome {
 			continue
 		}
 		out.Blocks++
-		if jsonspan.CompactText(raw[1 : len(raw)-1]) {
+		if d.CompactText(i) {
 			continue // no level shortens it, wherever it comes from
 		}
 		if c := p.change(p.hint(d.Req, b.Call), raw); c.text != nil {

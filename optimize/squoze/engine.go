@@ -244,9 +244,9 @@ func (w *worker) toolResult(i int, raw []byte, order int) []byte {
 	var res *result
 	if b.IsError {
 		// Never changed, but what it says may be pointed to.
-		res = w.recall(output.Hint{File: true}, raw)
+		res = w.recall(output.Hint{File: true}, raw, i)
 	} else {
-		res = w.recall(w.engine.hints.of(req, b.Call), raw)
+		res = w.recall(w.engine.hints.of(req, b.Call), raw, i)
 	}
 	text := raw
 	if res.text != nil {
@@ -310,7 +310,7 @@ func (w *worker) refer(b *block, text []byte) []byte {
 		return nil
 	}
 	// What is left must not be squeezed further when the request comes again.
-	again := w.recall(w.hintOf(b), out)
+	again := w.recall(w.hintOf(b), out, -1)
 	if again.text != nil {
 		return nil
 	}
@@ -324,11 +324,12 @@ func (w *worker) refer(b *block, text []byte) []byte {
 
 func (w *worker) hintOf(b *block) output.Hint { return w.engine.hints.of(w.draft.Req, b.call) }
 
-// recall is what becomes of raw by itself.
-func (w *worker) recall(hint output.Hint, raw []byte) *result {
+// recall is what becomes of raw, the text of block i (below 0: of none), by
+// itself.
+func (w *worker) recall(hint output.Hint, raw []byte, i int) *result {
 	gate := w.engine.config.Gates[w.family]
 	salt := saltOf(hint, gate)
-	if res := w.rows(hint, gate, raw[1:len(raw)-1]); res != nil {
+	if res := w.rows(hint, gate, raw[1:len(raw)-1], i); res != nil {
 		return res
 	}
 	if res, ok := w.engine.memo.Get(salt, raw); ok {
@@ -347,8 +348,11 @@ func (w *worker) recall(hint output.Hint, raw []byte) *result {
 // rows is the result for an encoded text that is one line of JSON which stays
 // as it is, as a glance at it shows; nil if that is not certain. It takes less
 // time than to look the text up.
-func (w *worker) rows(hint output.Hint, gate int, inner []byte) *result {
-	if hint.File || len(inner) < max(gate, promiseBytes) || !jsonspan.CompactText(inner) {
+func (w *worker) rows(hint output.Hint, gate int, inner []byte, i int) *result {
+	if hint.File || len(inner) < max(gate, promiseBytes) {
+		return nil
+	}
+	if i >= 0 && !w.draft.CompactText(i) || i < 0 && !jsonspan.CompactText(inner) {
 		return nil
 	}
 	if promisesEncoded(inner) {

@@ -18,7 +18,7 @@ const (
 	promiseBytes = 4 << 10 // the smallest text that is sampled
 	promiseHead  = 1 << 10 // how far in the first row must begin
 	promisePiece = 704     // how much of an encoded text is decoded for some rows
-	promiseRows  = 6       // rows read at the start, half as many elsewhere
+	promiseRows  = 4       // rows read at the start, half as many elsewhere
 	maxPromise   = 16      // columns
 )
 
