@@ -27,15 +27,21 @@ func scanBlocksAVX512(src []byte) (at, flags int)
 //go:noescape
 func scanBlocksAVX2(src []byte) (at, flags int)
 
-// unquoteBlocks decodes src, which is longer than unquoteBlock, into dst, which
-// is at least as long, up to an escape that is not short or to where less than
-// unquoteBlock+1 bytes are left. It returns how far it came in both.
+// unquoteBlocks decodes src into dst, which is at least as long, up to an escape
+// that is not short or, at the latest, to where unquoteBlock bytes are left. It
+// returns how far it came in both.
 func unquoteBlocks(dst, src []byte) (nsrc, ndst int) {
-	if useAVX2 {
+	switch {
+	case useAVX512:
+		return unquoteAVX512(dst, src)
+	case useAVX2 && len(src) > unquoteBlock:
 		return unquoteAVX2(dst, src, &shortEscape)
 	}
 	return 0, 0
 }
+
+//go:noescape
+func unquoteAVX512(dst, src []byte) (nsrc, ndst int)
 
 //go:noescape
 func unquoteAVX2(dst, src []byte, short *[256]byte) (nsrc, ndst int)

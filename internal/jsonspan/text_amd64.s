@@ -143,3 +143,157 @@ done:
 	MOVQ CX, ndst+64(FP)
 	VZEROUPPER
 	RET
+
+// What the byte behind a backslash stands for, 0 if that takes more bytes.
+DATA shortEscapes<>+0x00(SB)/8, $0x0000000000000000
+DATA shortEscapes<>+0x08(SB)/8, $0x0000000000000000
+DATA shortEscapes<>+0x10(SB)/8, $0x0000000000000000
+DATA shortEscapes<>+0x18(SB)/8, $0x0000000000000000
+DATA shortEscapes<>+0x20(SB)/8, $0x0000000000220000
+DATA shortEscapes<>+0x28(SB)/8, $0x2f00000000000000
+DATA shortEscapes<>+0x30(SB)/8, $0x0000000000000000
+DATA shortEscapes<>+0x38(SB)/8, $0x0000000000000000
+DATA shortEscapes<>+0x40(SB)/8, $0x0000000000000000
+DATA shortEscapes<>+0x48(SB)/8, $0x0000000000000000
+DATA shortEscapes<>+0x50(SB)/8, $0x0000000000000000
+DATA shortEscapes<>+0x58(SB)/8, $0x0000005c00000000
+DATA shortEscapes<>+0x60(SB)/8, $0x000c000000080000
+DATA shortEscapes<>+0x68(SB)/8, $0x000a000000000000
+DATA shortEscapes<>+0x70(SB)/8, $0x00000009000d0000
+DATA shortEscapes<>+0x78(SB)/8, $0x0000000000000000
+GLOBL shortEscapes<>(SB), RODATA|NOPTR, $128
+
+DATA slashOf<>+0x00(SB)/1, $0x5c
+GLOBL slashOf<>(SB), RODATA|NOPTR, $1
+
+// func unquoteAVX512(dst, src []byte) (nsrc, ndst int)
+//
+// SI source, BX offset there, DX its length; DI destination, CX offset there
+// R8 bytes of the block, R9 backslashes, R10 the escaping ones of them,
+// R11 the bytes that they escape
+//
+// A block ends before a backslash whose escape would reach into the next, so
+// that none depends on the one before. What escapes is left out by VPCOMPRESSB.
+TEXT ·unquoteAVX512(SB), NOSPLIT, $0-64
+	MOVQ dst_base+0(FP), DI
+	MOVQ src_base+24(FP), SI
+	MOVQ src_len+32(FP), DX
+	XORQ BX, BX
+	XORQ CX, CX
+	VPBROADCASTB slashOf<>(SB), Z14
+	VMOVDQU64 shortEscapes<>+0(SB), Z12
+	VMOVDQU64 shortEscapes<>+64(SB), Z13
+	MOVQ $0xaaaaaaaaaaaaaaaa, R15
+
+wide:
+	MOVQ DX, R8
+	SUBQ BX, R8
+	CMPQ R8, $64
+	JLT  narrow
+	VMOVDQU8 (SI)(BX*1), Z0
+	VPCMPEQB Z0, Z14, K1
+	KMOVQ    K1, R9
+	TESTQ    R9, R9
+	JNZ      escapes
+	VMOVDQU8 Z0, (DI)(CX*1)
+	ADDQ $64, BX
+	ADDQ $64, CX
+	JMP  wide
+
+escapes:
+	// See escapedBytes.
+	LEAQ (R9)(R9*1), R10
+	ORQ  R15, R10
+	SUBQ R9, R10
+	XORQ R15, R10           // the escaping backslashes and what they escape
+	MOVQ R9, R11
+	XORQ R10, R11           // what they escape
+	ANDQ R9, R10            // the escaping ones
+	MOVQ $64, R8
+	MOVQ $-1, AX            // AX: what is of the block
+	TESTQ R10, R10
+	JGE  whole
+	MOVQ $63, R8            // the last byte escapes one of the next block
+	SHRQ $1, AX
+
+whole:
+	VMOVDQA64 Z0, Z2
+	VPERMI2B  Z13, Z12, Z2
+	VPTESTNMB Z2, Z2, K2
+	KMOVQ     K2, R12
+	ANDQ      R11, R12
+	ANDQ      AX, R12
+	JNZ       long
+
+store:
+	KMOVQ     R11, K3
+	VMOVDQU8  Z2, K3, Z0
+	ANDNQ     AX, R10, AX   // what stays
+	KMOVQ     AX, K4
+	VPCOMPRESSB Z0, K4, Z3
+	VMOVDQU8  Z3, (DI)(CX*1)
+	POPCNTQ   AX, AX
+	ADDQ      R8, BX
+	ADDQ      AX, CX
+	JMP       wide
+
+long:
+	// End before the backslash of the first escape that is not short.
+	TZCNTQ R12, R8
+	DECQ   R8
+	MOVQ   $-1, AX
+	BZHIQ  R8, AX, AX
+	KMOVQ     R11, K3
+	VMOVDQU8  Z2, K3, Z0
+	ANDNQ     AX, R10, AX
+	KMOVQ     AX, K4
+	VPCOMPRESSB Z0, K4, Z3
+	POPCNTQ   AX, AX
+	MOVQ      $-1, R9
+	BZHIQ     AX, R9, R9
+	KMOVQ     R9, K5
+	VMOVDQU8  Z3, K5, (DI)(CX*1)
+	ADDQ      R8, BX
+	ADDQ      AX, CX
+	JMP       done
+
+narrow:
+	TESTQ R8, R8
+	JLE   done
+	MOVQ  $-1, AX
+	BZHIQ R8, AX, AX
+	KMOVQ AX, K7
+	VMOVDQU8.Z (SI)(BX*1), K7, Z0
+	VPCMPEQB Z0, Z14, K1
+	KMOVQ    K1, R9
+	LEAQ (R9)(R9*1), R10
+	ORQ  R15, R10
+	SUBQ R9, R10
+	XORQ R15, R10
+	MOVQ R9, R11
+	XORQ R10, R11
+	ANDQ R9, R10
+	VMOVDQA64 Z0, Z2
+	VPERMI2B  Z13, Z12, Z2
+	VPTESTNMB Z2, Z2, K2
+	KMOVQ     K2, R12
+	ANDQ      R11, R12
+	JNZ       long
+	KMOVQ     R11, K3
+	VMOVDQU8  Z2, K3, Z0
+	ANDNQ     AX, R10, R9
+	KMOVQ     R9, K4
+	VPCOMPRESSB Z0, K4, Z3
+	POPCNTQ   R9, R9
+	MOVQ      $-1, AX
+	BZHIQ     R9, AX, AX
+	KMOVQ     AX, K5
+	VMOVDQU8  Z3, K5, (DI)(CX*1)
+	ADDQ      R8, BX
+	ADDQ      R9, CX
+
+done:
+	MOVQ BX, nsrc+48(FP)
+	MOVQ CX, ndst+56(FP)
+	VZEROUPPER
+	RET

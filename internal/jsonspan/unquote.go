@@ -18,10 +18,14 @@ func AppendUnquoted(dst, raw []byte) []byte {
 	dst = slices.Grow(dst, len(raw))
 	out := dst[len(dst):][:len(raw)]
 	i, j := 0, 0
+	dense := false // the last escape that is not short stood close to the one before
 	for i < len(raw) {
-		if len(raw)-i > unquoteBlock {
+		if len(raw)-i > leastBlocks && !dense {
 			di, dj := unquoteBlocks(out[j:], raw[i:])
 			i, j = i+di, j+dj
+			dense = di < leastBlocks
+		} else {
+			dense = false
 		}
 		i, j = unquoteWords(out, raw, i, j)
 		for i < len(raw) && raw[i] == '\\' {
@@ -50,8 +54,12 @@ func AppendUnquoted(dst, raw []byte) []byte {
 	return dst[:len(dst)+j]
 }
 
-// unquoteBlock is the least that unquoteBlocks works on, less one byte.
-const unquoteBlock = 64
+const (
+	// unquoteBlock is what unquoteBlocks may leave.
+	unquoteBlock = 64
+	// leastBlocks is more than what unquoteBlocks is worth to be called for.
+	leastBlocks = 16
+)
 
 // unquoteWords decodes raw[i:] into out[j:] up to an escape that is not short,
 // or to the end. It returns how far it came in both.
