@@ -8,8 +8,20 @@ func Cut(raw []byte, n int) int {
 	if len(raw) <= n {
 		return len(raw)
 	}
-	// What reaches over n begins in the last eleven bytes before it. A run of
-	// backslashes begins with one that is not escaped.
+	// What reaches over n begins in the last eleven bytes before it.
+	last := raw[n-11 : n+1]
+	long := false
+	for i := range 11 {
+		long = long || last[i] == '\\' && last[i+1] == 'u'
+	}
+	if !long { // every escape takes two bytes
+		at := n
+		for at > 0 && raw[at-1] == '\\' {
+			at--
+		}
+		return n - (n-at)&1
+	}
+	// A run of backslashes begins with one that is not escaped.
 	at := n - 11
 	for at > 0 && raw[at-1] == '\\' {
 		at--

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -288,6 +289,29 @@ func TestGetAndText(t *testing.T) {
 	} {
 		if c.got != c.want {
 			t.Errorf("%v, want %v", c.got, c.want)
+		}
+	}
+}
+
+// TestCut: what is cut is decoded as if it had not been, and no more is taken
+// away than an escape is long.
+func TestCut(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	parts := append([]string{"a", "u", "plain words ", `\\u00e9`, `\\\u00e9`, `\ud83d\ude00\ud83d\ude00`, `\ude00\ud83d`}, pieces...)
+	for range 3000 {
+		var raw []byte
+		for len(raw) < 60 {
+			raw = append(raw, parts[random.IntN(len(parts))]...)
+		}
+		want := AppendUnquoted(nil, raw)
+		for n := 12; n <= len(raw)+1; n++ {
+			at := Cut(raw, n)
+			if at > n || at < min(n, len(raw))-11 {
+				t.Fatalf("%q is cut at %d for %d", raw, at, n)
+			}
+			if got := AppendUnquoted(AppendUnquoted(nil, raw[:at]), raw[at:]); !bytes.Equal(got, want) {
+				t.Fatalf("%q, cut at %d: %q, want %q", raw, at, got, want)
+			}
 		}
 	}
 }
