@@ -11,10 +11,10 @@ const blockSize = 64
 
 // Flags that scanBlocks returns.
 const (
-	sawEscape = 1 << iota // there was a backslash before the returned offset
-	ranOut                // no quote in the whole blocks: go on at the returned offset
-	sawHigh               // a byte that was read, perhaps behind the quote, is not ASCII
-	sawCompact            // the text is what CompactText is true of
+	sawEscape  = 1 << iota // there was a backslash before the returned offset
+	ranOut                 // no quote in the whole blocks: go on at the returned offset
+	sawHigh                // a byte that was read, perhaps behind the quote, is not ASCII
+	sawCompact             // the text is what CompactText is true of
 )
 
 // sawControl is what compactRun returns of a byte that may not stand in a string.
